@@ -85,6 +85,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"TanhVec":         func(a *arena, rows, cols int) { TanhVec(a.out(cols), a.in(cols)) },
 	"TanhDerivVec":    func(a *arena, rows, cols int) { TanhDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"ExpVec":          func(a *arena, rows, cols int) { ExpVec(a.out(cols), a.in(cols), 1) },
+	"Transpose":       func(a *arena, rows, cols int) { Transpose(a.out(rows*cols), rows, a.from(rows, cols)) },
 	"RowSums": func(a *arena, rows, cols int) {
 		if cols > 0 {
 			RowSums(a.out(rows), a.in(rows*cols), cols)

@@ -189,7 +189,16 @@ const transposeCols = 64
 // transposed in two thirds (Zen 5, November 2026).
 const fetchRows = 16
 
-// transpose sets column i of dst, whose rows are stride elements apart, to row i of src.
+// Transpose sets column i of dst, whose rows are stride elements apart, to row i of src.
+func Transpose(dst []float32, stride int, src Matrix) {
+	checkData(&src)
+	if src.Rows > 0 && src.Cols > 0 && (stride < src.Rows || !reaches(src.Cols-1, stride, len(dst)-src.Rows)) {
+		panic(errShape)
+	}
+	transpose(bestSet, dst, stride, src)
+}
+
+// transpose is Transpose with a set of kernels.
 func transpose(set kernelSet, dst []float32, stride int, src Matrix) {
 	last := src.Rows &^ 7
 	for l := 0; l < src.Cols; l += transposeCols {

@@ -2,6 +2,8 @@ package array
 
 import (
 	"slices"
+
+	"github.com/nnopt/nnopt/kernel"
 )
 
 // A walker visits the elements of a view in row-major order, in runs along the last dimension.
@@ -231,7 +233,7 @@ const (
 	// A view whose elements are turnStep or more apart, and that has leastTurned, takes longer to gather
 	// in its own order than in that of memory: others are in a cache.
 	turnStep    = 16
-	leastTurned = 1 << 14
+	leastTurned = 1 << 11
 )
 
 // turn copies a part of the elements of a view whose last dimension has a long step, such as weights
@@ -257,6 +259,10 @@ func turn[T any](dst, src []T, at int, shape, steps []int, part, parts int) {
 		for k := i; k > 0 && steps[dims[k]] > steps[dims[k-1]]; k-- {
 			dims[k], dims[k-1] = dims[k-1], dims[k]
 		}
+	}
+	if y, ok := any(dst).([]float32); ok && steps[dims[last-1]] == 1 {
+		turnMatrices(y, any(src).([]float32), at, dims, from, end, to, steps)
+		return
 	}
 	for first := from[last]; first < end[last]; first += turnBlock {
 		run := min(turnBlock, end[last]-first)
@@ -290,6 +296,32 @@ func turn[T any](dst, src []T, at int, shape, steps []int, part, parts int) {
 				break
 			}
 		}
+	}
+}
+
+// turnMatrices is turn where the elements of a dimension follow each other, the last one of dims: it and the last
+// dimension of the view are those of matrices.
+func turnMatrices(dst, src []float32, at int, dims []int, from, end, to [MaxDims]int, steps []int) {
+	rows, outer := len(dims), dims[:len(dims)-1]
+	columns := dims[len(outer)]
+	m := kernel.Matrix{Rows: end[rows] - from[rows], Cols: end[columns] - from[columns], Stride: steps[rows]}
+	if m.Rows == 0 || m.Cols == 0 {
+		return
+	}
+	count := 1
+	for _, d := range outer {
+		count *= end[d] - from[d]
+	}
+	for i := range count {
+		in, out := at+from[rows]*steps[rows]+from[columns], from[rows]+from[columns]*to[columns]
+		for k := len(outer) - 1; k >= 0; k-- {
+			d := outer[k]
+			size := end[d] - from[d]
+			p := from[d] + i%size
+			in, out, i = in+p*steps[d], out+p*to[d], i/size
+		}
+		m.Data = src[in:][:(m.Rows-1)*m.Stride+m.Cols]
+		kernel.Transpose(dst[out:], to[columns], m)
 	}
 }
 
