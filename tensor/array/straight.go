@@ -201,8 +201,17 @@ func (ws *Workspace) sumRows(out, in *Array, axes Axes) bool {
 		return false
 	}
 	x, sums := Slice[float32](in), Slice[float32](out)
-	ws.pieces(in.Len()*sumTerm, len(sums), 1, func(_ *Workspace, first, next int) { kernel.RowSums(sums[first:next], x[first*n:next*n], n) })
+	if parts := ws.partsOf(in.Len()*sumTerm, len(sums), 1); parts > 1 {
+		ws.sumRowsShared(parts, sums, x, n)
+	} else {
+		kernel.RowSums(sums, x, n)
+	}
 	return true
+}
+
+// sumRowsShared is RowSums by several threads. What it hands them is on the heap.
+func (ws *Workspace) sumRowsShared(parts int, sums, x []float32, n int) {
+	ws.inParts(parts, len(sums), 1, func(_ *Workspace, first, next int) { kernel.RowSums(sums[first:next], x[first*n:next*n], n) })
 }
 
 // sumTerm is what a term takes, in picoseconds.
