@@ -89,8 +89,8 @@ func (r *Runner) grows(l *loan) bool {
 	})
 }
 
-// house gives results their memory: what is lent, or memory of the runner.
-func (r *Runner) house() {
+// placeResults gives results their memory: what is lent, or memory of the runner.
+func (r *Runner) placeResults() {
 	f := r.f
 	if r.own == nil {
 		r.own = make([]array.Memory, f.slots)
@@ -140,9 +140,9 @@ func (r *Runner) show() error {
 	return nil
 }
 
-// repay copies results to lent memory where they are not there yet. It comes last, as lent memory may be that of
+// copyLent copies results to lent memory where they are not there yet. It comes last, as lent memory may be that of
 // arguments, of which results may be views.
-func (r *Runner) repay() {
+func (r *Runner) copyLent() {
 	for i, l := range r.loans {
 		if l.a == nil || l.room {
 			continue

@@ -21,8 +21,8 @@ func (r *Runner) announce(ws *array.Workspace, i int) {
 	}
 }
 
-// foresee finds for each step what the next product reads. Steps that were not needed have met nothing.
-func (r *Runner) foresee() {
+// planPrefetch finds for each step what the next product reads. Steps that were not needed have met nothing.
+func (r *Runner) planPrefetch() {
 	var next []*kernel.Weights
 	for i, met := range slices.Backward(r.met) {
 		if r.met[i] = next; met != nil {

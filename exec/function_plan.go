@@ -187,7 +187,7 @@ func (r *Runner) settle(p memoryPlan) {
 		r.block = array.NewBlock(need)
 	}
 	for slot, h := range p.homes {
-		if h.n > 0 && f.kinds[slot] != displayed { // see house
+		if h.n > 0 && f.kinds[slot] != displayed { // see placeResults
 			r.places[slot] = r.block.At(h.offset, h.dtype, h.n)
 		}
 	}
@@ -202,8 +202,8 @@ func (r *Runner) settle(p memoryPlan) {
 	}
 }
 
-// bury overwrites memory that nobody may read any more.
-func (r *Runner) bury(slots []int32) {
+// poisonDead overwrites the memory of values that no later step reads, so that a read of it shows in tests.
+func (r *Runner) poisonDead(slots []int32) {
 	for _, slot := range slots {
 		r.places[slot].Poison()
 	}

@@ -359,7 +359,7 @@ func (r *Runner) region(ctx context.Context, g *region) error {
 		r.ws.Release(&r.headers[slot])
 	}
 	if r.poison {
-		r.bury(g.dead)
+		r.poisonDead(g.dead)
 	}
 	return nil
 }

@@ -118,7 +118,7 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 		return nil, err
 	}
 	if first || r.loans != nil || r.yielded {
-		r.house()
+		r.placeResults()
 	}
 	r.ws.Context = ctx
 	err = r.compute(ctx)
@@ -128,13 +128,13 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	}
 	r.filled = true
 	if r.next == nil {
-		r.foresee()
+		r.planPrefetch()
 	}
 	if err := r.show(); err != nil {
 		return nil, err
 	}
 	r.update()
-	r.repay()
+	r.copyLent()
 	if r.f.opts.Profile {
 		r.calls++
 		r.total += time.Since(start)
@@ -303,7 +303,7 @@ func (r *Runner) step(ws *array.Workspace, i int) (err error) {
 		ws.Release(&r.headers[slot])
 	}
 	if r.poison {
-		r.bury(s.dead)
+		r.poisonDead(s.dead)
 	}
 	return nil
 }
