@@ -71,13 +71,13 @@ type instruction struct {
 	pre        component.Precomputed
 	rows       []int32            // Indexes
 	ranges     []computation.Pair // IndexesRanges
-	places     []place            // IndexesMulti
+	places     []rowPlace         // IndexesMulti
 	rowSlot    rowSlot            // Propagate of a quantized product
 	next       component.Factors  // of Propagate: those of the next one that has some
 }
 
-// place is a row of a matrix. Matrix -1 means none.
-type place struct {
+// rowPlace is a row of a matrix. Matrix -1 means none.
+type rowPlace struct {
 	matrix int32
 	start  int // in the matrix's elements
 }
@@ -129,7 +129,7 @@ func NewProgram(c *computation.Computation, nn *nnet3.Nnet) (*Program, error) {
 			rows:   int(sub.NumRows), cols: int(sub.NumCols), stride: stride,
 		}
 	}
-	b := binder{Program: p, multi: make([][]place, len(c.IndexesMulti)), pre: pre}
+	b := binder{Program: p, multi: make([][]rowPlace, len(c.IndexesMulti)), pre: pre}
 	var errs *multierror.Error
 	for i, cmd := range c.Commands {
 		if err := b.bind(i, cmd); err != nil {
@@ -269,7 +269,7 @@ func (p *Program) printer() *computation.Printer {
 // binder resolves the operands of commands.
 type binder struct {
 	*Program
-	multi [][]place               // by vector of IndexesMulti, nil until it is resolved
+	multi [][]rowPlace            // by vector of IndexesMulti, nil until it is resolved
 	pre   []component.Precomputed // by slot
 }
 
@@ -354,18 +354,18 @@ func scaledByZero(t computation.CommandType) computation.CommandType {
 }
 
 // resolve returns the places of a vector of pairs. All commands that use the vector share them.
-func (b *binder) resolve(vector int32) []place {
+func (b *binder) resolve(vector int32) []rowPlace {
 	if b.multi[vector] != nil {
 		return b.multi[vector]
 	}
-	places := make([]place, len(b.computation.IndexesMulti[vector]))
+	places := make([]rowPlace, len(b.computation.IndexesMulti[vector]))
 	for i, p := range b.computation.IndexesMulti[vector] {
 		if p[0] < 0 {
 			places[i].matrix = -1
 			continue
 		}
 		v := &b.views[p[0]]
-		places[i] = place{v.matrix, v.start + int(p[1])*v.stride}
+		places[i] = rowPlace{v.matrix, v.start + int(p[1])*v.stride}
 	}
 	b.multi[vector] = places
 	return places

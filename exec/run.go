@@ -252,7 +252,7 @@ func (c *Computer) multi(in *instruction) {
 		parts = min(c.threads.Parts(time.Duration(near.Rows*near.Cols)*time.Nanosecond/movedPerNanosecond), near.Rows)
 	}
 	own := c.p.views[in.dst].matrix
-	if parts > 1 && !slices.ContainsFunc(in.places, func(p place) bool { return p.matrix == own }) {
+	if parts > 1 && !slices.ContainsFunc(in.places, func(p rowPlace) bool { return p.matrix == own }) {
 		c.moves = rowMoves{c, in, parts}
 		c.threads.Do(parts, &c.moves)
 	} else {

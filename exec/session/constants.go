@@ -26,9 +26,9 @@ type constants struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	tensors map[*onnx.Tensor]constant
-	own     map[place]bool       // the memory of tensors of the model
-	places  map[place][]constant // by their memory: passes make views
-	folded  map[uint64][]*made   // by the hash of some of their elements
+	own     map[span]bool       // the memory of tensors of the model
+	places  map[span][]constant // by their memory: passes make views
+	folded  map[uint64][]*made  // by the hash of some of their elements
 }
 
 // A made constant is one that passes have made, not one of the model.
@@ -39,21 +39,21 @@ type made struct {
 
 type constant = weak.Pointer[array.Array]
 
-// place is where elements are: those of an array in use, so that nothing else is there.
-type place struct {
+// span is where elements are in memory: those of an array in use, so that nothing else is there.
+type span struct {
 	at    uintptr
 	bytes int
 }
 
-func placeOf(data []byte) place {
-	return place{uintptr(unsafe.Pointer(unsafe.SliceData(data))), len(data)}
+func spanOf(data []byte) span {
+	return span{uintptr(unsafe.Pointer(unsafe.SliceData(data))), len(data)}
 }
 
 func newConstants(m *onnx.Model) *constants {
-	c := &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), own: make(map[place]bool), places: make(map[place][]constant), folded: make(map[uint64][]*made)}
+	c := &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), own: make(map[span]bool), places: make(map[span][]constant), folded: make(map[uint64][]*made)}
 	if m.Graph != nil {
 		for _, t := range m.Graph.Initializers {
-			c.own[placeOf(t.Raw)] = true
+			c.own[spanOf(t.Raw)] = true
 		}
 	}
 	return c
@@ -75,7 +75,7 @@ func (c *constants) of(t *onnx.Tensor, dir string) (*array.Array, error) {
 	}
 	c.tensors[t] = weak.Make(a)
 	if data, ok := lower.BytesOf(a); ok {
-		c.places[placeOf(data)] = append(c.places[placeOf(data)], weak.Make(a))
+		c.places[spanOf(data)] = append(c.places[spanOf(data)], weak.Make(a))
 	}
 	return a, nil
 }
@@ -88,7 +88,7 @@ func (c *constants) shared(a *array.Array) *array.Array {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	at := placeOf(data)
+	at := spanOf(data)
 	for _, w := range c.places[at] {
 		if b := w.Value(); sameLayout(a, b) {
 			return b
