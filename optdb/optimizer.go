@@ -235,7 +235,7 @@ func (o *Optimizer) String() string {
 				place = formatPosition(l.Position) + " "
 			}
 			fmt.Fprintf(&b, "%s%s%s", strings.Repeat("    ", c.depth+1), place, l.Name)
-			printGiven(&b, c.settings)
+			printSettings(&b, c.settings)
 			b.WriteString(" " + l.Class + "\n")
 		}
 	}

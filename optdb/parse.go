@@ -185,7 +185,7 @@ func (p *parser) set(q *Query, entry string, start int) error {
 	if len(q.settingsOf(&Entry{Name: entry})) > 0 {
 		return p.fault(start, "settings of %s again", entry)
 	}
-	list, err := p.given()
+	list, err := p.settings()
 	if err != nil {
 		return err
 	}

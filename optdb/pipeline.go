@@ -16,17 +16,17 @@ type pipeline []item
 // An item is an entry of a pipeline.
 type item struct {
 	name     string
-	settings []given
+	settings []setting
 	nested   pipeline // in a database; nil: everything in it
 }
 
-// given is the value of a setting.
-type given struct{ name, value string }
+// setting is a name with a value.
+type setting struct{ name, value string }
 
 // settings are those of a query for an entry.
 type settings struct {
 	entry string
-	list  []given
+	list  []setting
 }
 
 // ParsePipeline reads a pipeline, a query that lists the entries to run instead of
@@ -61,17 +61,17 @@ func (q Query) Set(entry, name, value string) Query {
 	for i := range q.settings {
 		if s := &q.settings[i]; s.entry == entry {
 			// Queries are values, so another one may have the same list.
-			s.list = slices.DeleteFunc(slices.Clone(s.list), func(g given) bool { return g.name == name })
-			s.list = append(s.list, given{name, value})
+			s.list = slices.DeleteFunc(slices.Clone(s.list), func(g setting) bool { return g.name == name })
+			s.list = append(s.list, setting{name, value})
 			return q
 		}
 	}
-	q.settings = append(q.settings, settings{entry, []given{{name, value}}})
+	q.settings = append(q.settings, settings{entry, []setting{{name, value}}})
 	return q
 }
 
 // settingsOf returns the settings of the query for an entry.
-func (q Query) settingsOf(e *Entry) []given {
+func (q Query) settingsOf(e *Entry) []setting {
 	for _, s := range q.settings {
 		if s.entry == e.Name {
 			return s.list
@@ -110,7 +110,7 @@ func (p *parser) item(depth int) (it item, err error) {
 		return it, p.fault(start, "unexpected %q where the name of a pass should be", p.text[start])
 	}
 	if p.peek('{') {
-		if it.settings, err = p.given(); err != nil {
+		if it.settings, err = p.settings(); err != nil {
 			return it, err
 		}
 	}
@@ -131,9 +131,9 @@ func (p *parser) item(depth int) (it item, err error) {
 	return it, nil
 }
 
-// given reads settings in braces.
-func (p *parser) given() ([]given, error) {
-	var list []given
+// settings reads settings in braces.
+func (p *parser) settings() ([]setting, error) {
+	var list []setting
 	p.at++ // "{"
 	for {
 		p.space()
@@ -151,10 +151,10 @@ func (p *parser) given() ([]given, error) {
 		for p.at < len(p.text) && !isSpace(p.text[p.at]) && !strings.ContainsRune(",}", rune(p.text[p.at])) {
 			p.at++
 		}
-		if slices.ContainsFunc(list, func(g given) bool { return g.name == name }) {
+		if slices.ContainsFunc(list, func(g setting) bool { return g.name == name }) {
 			return nil, p.fault(start, "a second value of %s", name)
 		}
-		list = append(list, given{name, p.text[from:p.at]})
+		list = append(list, setting{name, p.text[from:p.at]})
 		p.space()
 		if p.peek(',') {
 			p.at++
@@ -175,7 +175,7 @@ func (l pipeline) print(b *strings.Builder) {
 			b.WriteString(", ")
 		}
 		b.WriteString(it.name)
-		printGiven(b, it.settings)
+		printSettings(b, it.settings)
 		if it.nested != nil {
 			b.WriteByte('(')
 			it.nested.print(b)
@@ -184,7 +184,7 @@ func (l pipeline) print(b *strings.Builder) {
 	}
 }
 
-func printGiven(b *strings.Builder, list []given) {
+func printSettings(b *strings.Builder, list []setting) {
 	for i, g := range list {
 		b.WriteString([2]string{"{", ", "}[min(i, 1)])
 		b.WriteString(g.name + "=" + g.value)
@@ -297,7 +297,7 @@ func (d *store) listFaults(l pipeline) []error {
 }
 
 // configure applies settings to the rewriter of a choice, or to its database.
-func (c *choice) configure(list []given) []error {
+func (c *choice) configure(list []setting) []error {
 	if len(list) == 0 {
 		return nil
 	}

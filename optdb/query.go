@@ -185,7 +185,7 @@ func (q Query) print(b *strings.Builder) {
 	for _, s := range q.settings {
 		space()
 		b.WriteString(s.entry)
-		printGiven(b, s.list)
+		printSettings(b, s.list)
 	}
 	for _, s := range q.subs {
 		space()

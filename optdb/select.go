@@ -23,10 +23,10 @@ type choice struct {
 	// dialect is that of the entry, or else of the innermost database around it that
 	// has one.
 	dialect  string
-	driver   Driver  // of the database, if the entry is one, with its settings
-	settings []given // changed by the query
-	listed   bool    // the pipeline gives settings, so a term of the query does not count
-	sub      *Query  // the subquery for the database, if there is one
+	driver   Driver    // of the database, if the entry is one, with its settings
+	settings []setting // changed by the query
+	listed   bool      // the pipeline gives settings, so a term of the query does not count
+	sub      *Query    // the subquery for the database, if there is one
 }
 
 // maxChoices bounds the entries that a query decides about, those of a database as often as it is
@@ -180,17 +180,17 @@ func noTag(v view, tags []string) string {
 // that is not selected by its own tags is entered for the entries in it that the
 // query names.
 func (c *choice) enter(v view, it *item) {
-	given := v.q.settingsOf(c.entry)
+	settings := v.q.settingsOf(c.entry)
 	if it != nil && it.settings != nil {
-		given, c.listed = it.settings, true
+		settings, c.listed = it.settings, true
 	}
 	if c.entry.DB == nil {
-		*v.faults = append(*v.faults, c.configure(given)...)
+		*v.faults = append(*v.faults, c.configure(settings)...)
 		return
 	}
 	// Before the settings, which replace it by one that has them.
 	c.driver = c.entry.DB.base().driver
-	*v.faults = append(*v.faults, c.configure(given)...)
+	*v.faults = append(*v.faults, c.configure(settings)...)
 	inner := view{
 		inherited: append(slices.Clone(v.inherited), c.db.tags(c.entry)...), dialect: c.dialect, faults: v.faults, room: v.room,
 		avoid: v.avoid, early: v.early || c.depth == 0 && c.db.driver.Kind().Placed && c.entry.Position < PositionInplace,
