@@ -7,8 +7,8 @@ import (
 	"github.com/nnopt/nnopt/pattern/egraph"
 )
 
-// given is a function graph in a bridge.
-type given struct {
+// imported is what a bridge has taken of a function graph.
+type imported struct {
 	roots    []*fgraph.Variable // what must be computed: outputs, and what applies read that are not admitted
 	admitted int
 	cost     float64 // of the applies that are admitted
@@ -18,8 +18,8 @@ type given struct {
 const often = 1 << 10
 
 // take adds the graph to the bridge.
-func (b *bridge) take(ctx context.Context) (given, error) {
-	var in given
+func (b *bridge) take(ctx context.Context) (imported, error) {
+	var in imported
 	// An op that overwrites an input fixes an order of reads, which classes do not know: another
 	// form of a reader could run after it. So such an op is not admitted. It stays as it is, its
 	// inputs are roots and its outputs leaves. Where there is one, views are not admitted either,

@@ -97,7 +97,7 @@ type run struct {
 	p       *Pass
 	h       *rewrite.Handle
 	b       *bridge
-	in      given
+	in      imported
 	first   int // nodes from here on are those of rules
 	report  *egraph.Report
 	extract time.Duration
