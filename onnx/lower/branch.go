@@ -113,7 +113,7 @@ func (c *call) bothBranches() (out []*value) {
 // tentatively calls a function that lowers something. If that can't be, all that came of it is forgotten: faults,
 // what the graph would have depended on, and which sizes were promised because of it.
 func (c *call) tentatively(lower func()) error {
-	faults, demands, settled := len(c.faults), len(c.demands), len(c.settled)
+	faults, demands, sized := len(c.faults), len(c.demands), len(c.sized)
 	c.attempts++
 	err := c.attempt(lower)
 	if c.attempts--; err == nil && len(c.faults) == faults {
@@ -121,13 +121,13 @@ func (c *call) tentatively(lower func()) error {
 	}
 	err = errors.Join(err, errors.Join(c.faults[faults:]...))
 	// Backwards, since a value may have got sizes more than once.
-	for _, s := range slices.Backward(c.settled[settled:]) {
+	for _, s := range slices.Backward(c.sized[sized:]) {
 		s.of.v = s.before
 	}
 	// Or nobody would note the demand when it is asked for again.
 	for _, d := range c.demands[demands:] {
 		delete(c.demanded, d.Variable)
 	}
-	c.faults, c.demands, c.settled = c.faults[:faults], c.demands[:demands], c.settled[:settled]
+	c.faults, c.demands, c.sized = c.faults[:faults], c.demands[:demands], c.sized[:sized]
 	return err
 }

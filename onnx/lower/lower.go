@@ -132,7 +132,7 @@ type lowering struct {
 	faults    []error
 
 	attempts int                    // attempts around, see tentatively
-	settled  []settled              // in attempts
+	sized    []sizedValue           // in attempts
 	decided  map[*fgraph.Apply]bool // Ifs of which the graph has one branch
 }
 
@@ -148,8 +148,8 @@ func newLowering(ctx context.Context, o Options) *lowering {
 	return l
 }
 
-// A settled value has got known sizes.
-type settled struct {
+// A sizedValue is one that an attempt has given known sizes, and what it was before.
+type sizedValue struct {
 	of     *value
 	before *fgraph.Variable
 }
@@ -349,7 +349,7 @@ func (c *call) settle() error {
 		}
 		// An attempt may fail, and then must not have promised a size to others.
 		if c.attempts > 0 {
-			c.settled = append(c.settled, settled{v, v.v})
+			c.sized = append(c.sized, sizedValue{v, v.v})
 		}
 		v.v = tensor.SpecifyShape(v.v, shape...) // for all that read it
 	}
