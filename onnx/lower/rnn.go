@@ -10,6 +10,12 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
+var recurrent = map[string]func(c *call) []*value{
+	"LSTM": (*call).lstm,
+	"GRU":  (*call).gru,
+	"RNN":  (*call).rnn,
+}
+
 // A recurrence is what the recurrent operators have in common: x is [T, N, I], and weights have a
 // first dimension of directions.
 type recurrence struct {

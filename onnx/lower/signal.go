@@ -11,12 +11,15 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// The operators of spectra. They compute with float64s: ONNX's tests ask for more than a float32 has
-// left after the sums.
-var spectra = map[string]func(c *call) []*value{
+// The operators of signals: spectra, and the windows that signals are multiplied with. Spectra are computed with
+// float64s: ONNX's tests ask for more than a float32 has left after the sums.
+var signals = map[string]func(c *call) []*value{
 	"DFT":             (*call).dft,
 	"STFT":            (*call).stft,
 	"MelWeightMatrix": (*call).mel,
+	"HannWindow":      func(c *call) []*value { return c.window(0.5, 0.5, 0) },
+	"HammingWindow":   func(c *call) []*value { return c.window(25.0/46, 21.0/46, 0) },
+	"BlackmanWindow":  func(c *call) []*value { return c.window(0.42, 0.5, 0.08) },
 }
 
 type fourier struct {
@@ -329,3 +332,19 @@ func (c *call) mel() []*value {
 }
 
 func melOf(hertz float64) float64 { return float64(2595 * elementary.Log10(1+hertz/700)) }
+
+// window returns a - b cos(2πi/n) + d cos(4πi/n), for i from 0 to a size.
+func (c *call) window(a, b, d float64) []*value {
+	size := int(c.one(0))
+	c.bounded([]int{size})
+	n := float64(size)
+	if !c.bool("periodic", true) {
+		n--
+	}
+	list := make([]float64, size)
+	for i := range list {
+		x := 2 * math.Pi * float64(i) / n
+		list[i] = a - float64(b*elementary.Cos(x)) + float64(d*elementary.Cos(2*x))
+	}
+	return c.out(tensor.Constant(array.Of(list, size)), onnx.DataType(c.int("output_datatype", int(onnx.Float))))
+}
