@@ -75,25 +75,3 @@ func GatherND(x, index *fgraph.Variable) *fgraph.Variable {
 func ScatterND(x, index, y *fgraph.Variable, add bool) *fgraph.Variable {
 	return scattered(partsAt("scatter_nd", x, index), y, add)
 }
-
-// TopK returns the k largest elements of x along a dimension, or the smallest ones, in order, and
-// their positions. Of equal elements, the first one comes first. NaN is larger than all numbers.
-func TopK(x, k *fgraph.Variable, axis int, largest bool) (values, places *fgraph.Variable) {
-	const name = "topk"
-	axis = NormalAxes(name, x, []int{axis})[0]
-	k = natural(name, AsSize(name, k))
-	if n, ok := constantInt(k); ok {
-		if size := TypeOf(x).Dim(axis); size != Unknown && n > size {
-			fail(name, "%d elements of dimension %d, which has size %d", n, axis, size)
-		}
-	}
-	if largest {
-		// From behind, equal elements are in the opposite order, which is then the right one.
-		end := intMap(array.Sub, sizeOf(x, axis), Int(1))
-		places = Sub(PadLeft(end, TypeOf(x).NDim()), reversed(Argsort(reversed(x, axis), axis), axis))
-	} else {
-		places = Argsort(x, axis)
-	}
-	places = Subtensor(places, along(axis, SliceOf(nil, k, 1))...)
-	return GatherElements(x, places, axis), places
-}
