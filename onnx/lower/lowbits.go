@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -215,41 +214,4 @@ func roundedToSmall(p toSmall, in []*array.Array) ([]*array.Array, error) {
 		out[i] = float32(p.round(v))
 	}
 	return []*array.Array{y}, nil
-}
-
-// toSmall rounds x to a small type of floats, as the attributes of the node say.
-func (c *call) toSmall(x variable, t onnx.DataType) variable {
-	mode := c.text("round_mode", "up")
-	switch mode {
-	case "up", "down", "nearest":
-	default:
-		c.fail("%w: round_mode %q", ErrUnsupported, mode)
-	}
-	p := toSmall{t, c.bool("saturate", true), mode}
-	return c.routine("RoundSmall", p, []variable{tensor.Cast(x, array.Float64)}, tensor.NewType(array.Float32, c.shape(x)...))[0]
-}
-
-type bitCast struct{ From, To onnx.DataType }
-
-// bitCast takes the bits of elements for those of another type.
-func (c *call) bitCast() []*value {
-	from, to := c.elem(0), onnx.DataType(c.int("to", 0))
-	d, err := dtypeOf(to)
-	if err != nil {
-		c.fail("%w", err)
-	}
-	if from.Bits() != to.Bits() || from.Bits() < 8 {
-		c.fail("elements of type %v have not as many bits as %v", from, to)
-	}
-	return c.out(c.routine("BitCast", bitCast{from, to}, []variable{c.x(0)}, tensor.NewType(d, c.shape(c.x(0))...))[0], to)
-}
-
-func bitsCast(p bitCast, in []*array.Array) ([]*array.Array, error) {
-	t, err := TensorOf("", in[0], p.From)
-	if err != nil {
-		return nil, err
-	}
-	t.DataType = p.To
-	a, err := ArrayOf(t, "")
-	return []*array.Array{a}, err
 }
