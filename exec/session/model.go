@@ -37,12 +37,12 @@ type Options struct {
 // values. A sequence is given, and returned, as tensors with names of its items, see lower.Item; an optional
 // value without one is left out.
 func Model(ctx context.Context, m *onnx.Model, o Options, inputs map[string]*array.Array) (*Function, error) {
-	return (&source{file: m}).function(ctx, o, given(inputs))
+	return (&source{file: m}).function(ctx, o, requestFor(inputs))
 }
 
 // Graph is Model for a graph of nodes, which stays as it is. Its outputs have the names that names says.
 func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Options, inputs map[string]*array.Array) (*Function, error) {
-	return (&source{file: ir.SourceOf(g).Model, nodes: g, names: names}).function(ctx, o, given(inputs))
+	return (&source{file: ir.SourceOf(g).Model, nodes: g, names: names}).function(ctx, o, requestFor(inputs))
 }
 
 // maxConstants is by how many bytes more than in a file passes may make constants larger for a run: an embedding
@@ -83,8 +83,8 @@ type request struct {
 	open   bool                // whether some sizes are not
 }
 
-// given returns the request of a function for inputs of the sizes that these have.
-func given(inputs map[string]*array.Array) request {
+// requestFor returns the request of a function for inputs of the sizes that these have.
+func requestFor(inputs map[string]*array.Array) request {
 	r := request{inputs: inputs, shapes: make(map[string][]ir.Dim)}
 	for name, a := range inputs {
 		dims := make([]ir.Dim, a.NDim())
@@ -99,7 +99,7 @@ func given(inputs map[string]*array.Array) request {
 // anySizes returns the request of a function for inputs of any sizes that a model does not declare, from
 // lower.LeastFree on: smaller ones are as they are given. It reports false if there are none.
 func anySizes(g *onnx.Graph, inputs map[string]*array.Array) (request, bool) {
-	r := given(inputs)
+	r := requestFor(inputs)
 	for _, in := range g.Inputs {
 		a := inputs[in.Name]
 		switch {

@@ -207,7 +207,7 @@ func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, trie
 		}
 		s.giveUp(nil, err)
 	}
-	if f, err = s.source.function(ctx, s.options, given(inputs)); err != nil {
+	if f, err = s.source.function(ctx, s.options, requestFor(inputs)); err != nil {
 		return nil, false, err
 	}
 	return s.add(f), true, nil
