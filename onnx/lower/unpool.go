@@ -116,29 +116,3 @@ func imagePlace(k int, image, block, counts []int, s tensor.Slide) (int, bool) {
 	}
 	return place, true
 }
-
-// centerCropPad cuts off, or adds zeros, on both sides.
-func (c *call) centerCropPad() []*value {
-	x := c.x(0)
-	shape, want := c.shape(x), c.ints(1)
-	axes := c.axesOr("axes", len(shape))
-	if len(want) != len(axes) {
-		c.fail("%d sizes for %d dimensions", len(want), len(axes))
-	}
-	out := slices.Clone(shape)
-	for i, a := range axes {
-		out[a] = want[i]
-	}
-	c.bounded(out)
-	cut, margins := make([]tensor.Index, len(shape)), make([]tensor.Margin, len(shape))
-	for d, n := range shape {
-		// An odd element is cut off, or added, at the end.
-		less, more := max(0, n-out[d]), max(0, out[d]-n)
-		cut[d] = tensor.SliceOf(tensor.Int(less/2), tensor.Int(less/2+min(n, out[d])), 1)
-		margins[d] = tensor.Margin{Before: tensor.Int(more / 2), After: tensor.Int(more - more/2)}
-	}
-	if len(shape) > 0 {
-		x = tensor.PadValue(tensor.Subtensor(x, cut...), number(0, x), margins...)
-	}
-	return c.like(x)
-}
