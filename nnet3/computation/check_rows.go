@@ -39,8 +39,8 @@ func rangeFault(row int, p Pair, n int32) string {
 	return fmt.Sprintf("row %d sums the rows [%d, %d) of %d", row, p[0], p[1], n)
 }
 
-// place is the position of a row that a vector of pairs names.
-type place struct {
+// rowAt is the position of a row that a vector of pairs names.
+type rowAt struct {
 	matrix, row, col int32
 }
 
@@ -52,7 +52,7 @@ func (r *report) multi(i int, cmd Command) {
 		r.addf(ErrRows, i, "%d pairs for %d rows", len(v), near.NumRows)
 	}
 	writesFar := cmd.Type == CopyToRowsMulti || cmd.Type == AddToRowsMulti
-	var places []place
+	var places []rowAt
 	for row, p := range v {
 		if p[0] < 0 {
 			continue
@@ -70,7 +70,7 @@ func (r *report) multi(i int, cmd Command) {
 			return
 		}
 		if writesFar {
-			places = append(places, place{far.Matrix, at.RowOffset, far.ColOffset})
+			places = append(places, rowAt{far.Matrix, at.RowOffset, far.ColOffset})
 		}
 	}
 	if cmd.Type == CopyToRowsMulti && cmd.Alpha != 1 {
@@ -80,9 +80,9 @@ func (r *report) multi(i int, cmd Command) {
 }
 
 // distinct checks that rows of cols columns at the places share no element.
-func (r *report) distinct(i int, places []place, cols int32) {
+func (r *report) distinct(i int, places []rowAt, cols int32) {
 	// Places have one width, so if any two of them overlap, two neighbors in this order do.
-	slices.SortFunc(places, func(a, b place) int {
+	slices.SortFunc(places, func(a, b rowAt) int {
 		return cmp.Or(cmp.Compare(a.matrix, b.matrix), cmp.Compare(a.row, b.row), cmp.Compare(a.col, b.col))
 	})
 	for k := 1; k < len(places); k++ {

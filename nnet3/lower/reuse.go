@@ -104,12 +104,12 @@ func (p *slotPool) advance(first int32) {
 	}
 }
 
-// place is a position in slotPool.over.
-type place struct{ shape, i int }
+// poolSpot is a position in slotPool.over.
+type poolSpot struct{ shape, i int }
 
 // best returns the best slot for base b to follow, -1 for none, and its position.
-func (p *slotPool) best(b int32) (int32, place) {
-	var at place
+func (p *slotPool) best(b int32) (int32, poolSpot) {
+	var at poolSpot
 	best, bestCost := int32(-1), int64(0)
 	for n, list := range p.over {
 		for i := len(list) - 1; i >= max(0, len(list)-reuseTries); i-- {
@@ -123,7 +123,7 @@ func (p *slotPool) best(b int32) (int32, place) {
 				break // nor does any that ended before
 			}
 			if best < 0 || cost < bestCost || cost == bestCost && k < best {
-				at, best, bestCost = place{n, i}, k, cost
+				at, best, bestCost = poolSpot{n, i}, k, cost
 			}
 		}
 	}
@@ -131,7 +131,7 @@ func (p *slotPool) best(b int32) (int32, place) {
 }
 
 // take removes a slot that is reused.
-func (p *slotPool) take(at place) { p.over[at.shape] = slices.Delete(p.over[at.shape], at.i, at.i+1) }
+func (p *slotPool) take(at poolSpot) { p.over[at.shape] = slices.Delete(p.over[at.shape], at.i, at.i+1) }
 
 // leastCost is a lower bound of the cost of b in a slot of k's shape that ended no later than k.
 func (s *Storage) leastCost(k, b int32) int64 {
