@@ -58,7 +58,7 @@ type bounds struct {
 	looks int // how many functions of descriptors were looked at
 
 	ops    []span // scratch
-	places []place
+	places []pathFunction
 }
 
 func newBounds(net *network) bounds {
@@ -195,8 +195,8 @@ func (b *bounds) ofTerms(t *terms) span {
 	return s
 }
 
-// place is a function on the way from a leaf to its nodes.
-type place struct {
+// pathFunction is a function on the way from a leaf to its nodes.
+type pathFunction struct {
 	forward *descriptor.Forward
 	outer   int32 // the number of the function around it, none for the leaf itself
 }
@@ -208,14 +208,14 @@ func (b *bounds) ofLeaf(l *leaf) span {
 		return b.spans[l.node].later(-int64(l.shift.T), 0)
 	}
 	all := never
-	b.places = append(b.places[:0], place{l.forward, none})
+	b.places = append(b.places[:0], pathFunction{l.forward, none})
 	for i := 0; i < len(b.places); i++ {
 		f := b.places[i].forward
 		if f.Kind == descriptor.Node {
 			all = all.or(b.before(b.spans[f.Node], b.places[i].outer))
 		}
 		for k := range f.Src {
-			b.places = append(b.places, place{&f.Src[k], int32(i)})
+			b.places = append(b.places, pathFunction{&f.Src[k], int32(i)})
 		}
 	}
 	return all
