@@ -131,7 +131,9 @@ func (p *slotPool) best(b int32) (int32, poolSpot) {
 }
 
 // take removes a slot that is reused.
-func (p *slotPool) take(at poolSpot) { p.over[at.shape] = slices.Delete(p.over[at.shape], at.i, at.i+1) }
+func (p *slotPool) take(at poolSpot) {
+	p.over[at.shape] = slices.Delete(p.over[at.shape], at.i, at.i+1)
+}
 
 // leastCost is a lower bound of the cost of b in a slot of k's shape that ended no later than k.
 func (s *Storage) leastCost(k, b int32) int64 {
