@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // encoder is a model of two inputs int64[batch,tokens], and an output float32[batch,3].
@@ -99,6 +103,43 @@ func TestInferMany(t *testing.T) {
 		}
 		if string(got) != first || strings.Count(first, "embedding") != 500 {
 			t.Fatalf("%d rows at a time:\n%s\nand one\n%s", rows, got, first)
+		}
+	}
+}
+
+// TestRecordTensors: elements of every type come back, and what is not finite is null.
+func TestRecordTensors(t *testing.T) {
+	for name, text := range map[string]string{
+		"bool": "[[true,false]]", "uint8": "[0,255]", "int64": "[9007199254740993]", "uint64": "18446744073709551615",
+		"float32": "[[[0.1],[-2]]]", "float64": "[]", "int8": "[[],[]]",
+	} {
+		shape, flat, err := flattened([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if name == "int8" && !slices.Equal(shape, []int{2, 0}) {
+			t.Errorf("%s has the sizes %d", text, shape)
+		}
+		x, err := codecs[name].read(flat, shape)
+		if err != nil {
+			t.Errorf("%s: %v", text, err)
+			continue
+		}
+		if got, err := writeTensor(x, shape); string(got) != text || err != nil {
+			t.Errorf("%s became %s, %v", text, got, err)
+		}
+	}
+	nan := array.Of([]float32{float32(math.NaN()), 1, float32(math.Inf(-1))}, 3)
+	if got, err := writeTensor(nan, []int{3}); string(got) != "[null,1,null]" || err != nil {
+		t.Errorf("%s, %v", got, err)
+	}
+	for _, text := range []string{"[1,[2]]", strings.Repeat("[", 99) + strings.Repeat("]", 99), "[[1],2]", "[[1],[2,3]]", "{}", "[1", "", "[256]", `"x"`, "[null]"} {
+		shape, flat, err := flattened([]byte(text))
+		if err == nil {
+			_, err = codecs["uint8"].read(flat, shape)
+		}
+		if err == nil {
+			t.Errorf("%s is taken", text)
 		}
 	}
 }

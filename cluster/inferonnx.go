@@ -198,7 +198,7 @@ func readTensor(text []byte, v onnxmodel.Value) (x any, row bool, err error) {
 	if len(v.Dims) == len(shape)+1 && v.Dims[0].Size < 0 {
 		shape, row = slices.Insert(shape, 0, 1), true
 	}
-	of, ok := tensors[v.Type]
+	of, ok := codecs[v.Type]
 	if !ok {
 		return nil, false, fmt.Errorf("elements of type %s have no form in a record", v.Type)
 	}
@@ -226,8 +226,8 @@ func flattened(text []byte) (shape []int, flat []byte, err error) {
 			if t == '[' {
 				counts = append(counts, 0)
 				if len(counts) > len(shape) {
-					if len(flat) > 1 {
-						return nil, nil, fmt.Errorf("a list stands beside a number")
+					if len(flat) > 1 || len(shape) == array.MaxDims {
+						return nil, nil, fmt.Errorf("a list stands beside a number, or deeper than %d lists", array.MaxDims)
 					}
 					shape = append(shape, -1)
 				}
@@ -240,6 +240,8 @@ func flattened(text []byte) (shape []int, flat []byte, err error) {
 				return nil, nil, fmt.Errorf("lists of %d and of %d elements stand beside each other", shape[depth], n)
 			}
 			counts = counts[:depth]
+		case nil:
+			return nil, nil, fmt.Errorf("null is no number")
 		default:
 			if len(counts) != len(shape) {
 				return nil, nil, fmt.Errorf("a number stands beside a list")
@@ -262,21 +264,24 @@ func flattened(text []byte) (shape []int, flat []byte, err error) {
 
 // writeTensor returns the elements of an array as nested lists.
 func writeTensor(a *array.Array, shape []int) (json.RawMessage, error) {
-	of, ok := tensors[a.DType().String()]
+	of, ok := codecs[a.DType().String()]
 	if !ok {
 		return nil, fmt.Errorf("elements of type %s have no form in a record", a.DType())
 	}
 	return of.append(nil, a, shape)
 }
 
-// tensors reads and writes the elements of records, by the names of their types.
-var tensors = map[string]struct {
-	read   func(flat []byte, shape []int) (onnxmodel.Shaped, error)
+// A codec reads and writes the elements of records.
+type codec struct {
+	read   func(flat []byte, shape []int) (*array.Array, error)
 	append func(to []byte, a *array.Array, shape []int) ([]byte, error)
-}{
-	"bool": tensorOf[bool](), "float32": tensorOf[float32](), "float64": tensorOf[float64](),
-	"int8": tensorOf[int8](), "uint8": tensorOf[uint8](), "int16": tensorOf[int16](), "int32": tensorOf[int32](), "int64": tensorOf[int64](),
-	"uint16": tensorOf[uint16](), "uint32": tensorOf[uint32](), "uint64": tensorOf[uint64](),
+}
+
+// codecs are by the names of types.
+var codecs = map[string]codec{
+	"bool": codecOf[bool](), "float32": codecOf[float32](), "float64": codecOf[float64](),
+	"int8": codecOf[int8](), "uint8": codecOf[uint8](), "int16": codecOf[int16](), "int32": codecOf[int32](), "int64": codecOf[int64](),
+	"uint16": codecOf[uint16](), "uint32": codecOf[uint32](), "uint64": codecOf[uint64](),
 }
 
 // octets are read from numbers, where encoding/json takes a []uint8 for text.
@@ -297,43 +302,36 @@ func (o *octets) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-func tensorOf[T array.Element]() (of struct {
-	read   func(flat []byte, shape []int) (onnxmodel.Shaped, error)
-	append func(to []byte, a *array.Array, shape []int) ([]byte, error)
-}) {
-	of.read = func(flat []byte, shape []int) (onnxmodel.Shaped, error) {
-		var elements []T
-		to := any(&elements)
-		if b, ok := to.(*[]uint8); ok {
-			to = (*octets)(b)
-		}
-		err := json.Unmarshal(flat, to)
-		return onnxmodel.Tensor(elements, shape...), err
+func codecOf[T array.Element]() codec {
+	return codec{
+		func(flat []byte, shape []int) (*array.Array, error) {
+			var elements []T
+			to := any(&elements)
+			if b, ok := to.(*[]uint8); ok {
+				to = (*octets)(b)
+			}
+			if err := json.Unmarshal(flat, to); err != nil {
+				return nil, err
+			}
+			return array.Of(elements, shape...), nil // flattened has counted them
+		},
+		func(to []byte, a *array.Array, shape []int) ([]byte, error) {
+			list, err := onnxmodel.Slice[T](a)
+			if err != nil {
+				return nil, err
+			}
+			return appendNested(to, list, shape)
+		},
 	}
-	of.append = func(to []byte, a *array.Array, shape []int) ([]byte, error) {
-		list, err := onnxmodel.Slice[T](a)
-		if err != nil {
-			return nil, err
-		}
-		return appendNested(to, list, shape)
-	}
-	return of
 }
 
 // appendNested appends a list of lists of elements.
 func appendNested[T array.Element](to []byte, list []T, shape []int) ([]byte, error) {
 	if len(shape) == 0 {
-		switch v := any(list[0]).(type) {
-		case float32:
-			if math.IsNaN(float64(v)) || math.IsInf(float64(v), 0) {
-				return append(to, "null"...), nil
-			}
-		case float64:
-			if math.IsNaN(v) || math.IsInf(v, 0) {
-				return append(to, "null"...), nil
-			}
-		}
 		text, err := json.Marshal(list[0])
+		if _, ok := err.(*json.UnsupportedValueError); ok { // NaN or infinite
+			text, err = []byte("null"), nil
+		}
 		return append(to, text...), err
 	}
 	to = append(to, '[')
