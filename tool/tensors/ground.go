@@ -328,7 +328,7 @@ func same(x, y any) bool {
 				return false
 			}
 		}
-		if d := math.Abs(v - w); d-d == 0 && d > 1e-9+1e-6*math.Max(math.Abs(v), math.Abs(w)) {
+		if d := math.Abs(v - w); d-d == 0 && d > 1e-9+float64(1e-6*math.Max(math.Abs(v), math.Abs(w))) {
 			return false
 		}
 	}
