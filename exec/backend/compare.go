@@ -1,7 +1,6 @@
 package backend
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"math"
@@ -22,9 +21,6 @@ const (
 	absolute = 1e-7
 	ofNorm   = 1e-4
 )
-
-// halfOfNorm is ofNorm for types of which 11 or 8 bits are the number: some nodes in a row round each to that.
-var halfOfNorm = map[onnx.DataType]float64{onnx.Float16: 1. / (1 << 10), onnx.BFloat16: 1. / (1 << 7)}
 
 // A difference is how far an output is from what it should be.
 type difference struct {
@@ -51,11 +47,11 @@ func compare(got *array.Array, elem onnx.DataType, want Output) difference {
 	case elem != want.Elem || !slices.Equal(got.Shape(), want.Value.Shape()):
 		return difference{err: fmt.Errorf("%w: %v %v, and should be %v %v", ErrDiffers, elem, got.Shape(), want.Elem, want.Value.Shape())}
 	}
-	return distance(got, want.Value, cmp.Or(halfOfNorm[elem], ofNorm))
+	return distance(got, want.Value)
 }
 
-// distance compares arrays of one shape, which may be off by a part of their norm. Elements that are NaN or infinite in both don't differ.
-func distance(got, want *array.Array, ofNorm float64) difference {
+// distance compares arrays of one shape. Elements that are NaN or infinite in both don't differ.
+func distance(got, want *array.Array) difference {
 	if got.DType() == array.String {
 		if !array.Equal(got, want) {
 			return difference{err: fmt.Errorf("%w: it is %v, and should be %v", ErrDiffers, got, want)}

@@ -26,7 +26,7 @@ func (o Options) verifyVerb() tool.Verb {
 DIR may also be a case of an ONNX model, in the form of ONNX's own backend tests: a folder with model.onnx and folders
 test_data_set_0, …, each with input_0.pb, … and output_0.pb, …, or a folder of such cases. A model is lowered to a graph of tensors,
 for which --query selects passes, and run. Outputs must agree within 1e-3 of each element and 1e-7, or, for floats, within 1e-4 of
-their norm, half floats within 2⁻¹⁰, bfloat16s within 2⁻⁷. With +int8 or +int16, outputs of a model that has products of integers may differ by as much of their norm as
+their norm. With +int8 or +int16, outputs of a model that has products of integers may differ by as much of their norm as
 --quantize.error says, 0.08 unless given.`,
 		Examples: `
 $0 verify onnxcases
