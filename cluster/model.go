@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -135,6 +136,11 @@ func (m *model) read(w *work) error {
 	}
 	if err := nn.CheckStats(); err != nil {
 		m.notes = append(m.notes, fmt.Sprintf("%s: warning: %v", w.Model, err))
+	}
+	if w.Looped {
+		if err := compile.CheckFuture(nn, opts.FrameSubsampling); err != nil {
+			m.notes = append(m.notes, fmt.Sprintf("%s: warning: %v", w.Model, err))
+		}
 	}
 	if n := m.scorer.FramesPerChunk(); opts.FramesPerChunk != 0 && n != opts.FramesPerChunk {
 		m.notes = append(m.notes, fmt.Sprintf("a chunk has %d frames instead of %d, a multiple of frame-subsampling-factor and of the network's modulus", n, opts.FramesPerChunk))

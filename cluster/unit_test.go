@@ -1,17 +1,22 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -133,5 +138,35 @@ func TestOfWorker(t *testing.T) {
 	other := errors.New("no runner")
 	if err := ofWorker(other); err != other {
 		t.Error(err)
+	}
+}
+
+// TestWarnings: what makes scores of a model doubtful is said once it is read.
+func TestWarnings(t *testing.T) {
+	nn, err := nnet3.ParseConfig(strings.NewReader(`input-node name=input dim=2
+component name=bn type=BatchNormComponent dim=2
+component-node name=bn component=bn input=input
+output-node name=output input=Sum(bn, IfDefined(Offset(bn, 3)))
+`), "config", 1)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var raw bytes.Buffer
+	if err := pipeline.Save(&raw, nn, true); err != nil {
+		t.Fatal(err)
+	}
+	file := filepath.Join(t.TempDir(), "model.raw")
+	if err := os.WriteFile(file, raw.Bytes(), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for _, looped := range []bool{false, true} {
+		m := &model{}
+		if err := m.read(&work{Model: file, Looped: looped}); err != nil {
+			t.Fatal(err)
+		}
+		said := strings.Join(m.notes, "\n")
+		if !strings.Contains(said, "batch normalization without statistics") || looped != strings.Contains(said, "up to 3 frames of the future") {
+			t.Errorf("looped %v: it says %q", looped, said)
+		}
 	}
 }

@@ -109,11 +109,27 @@ func (net *network) futureOf(ep *epoch) (node int32, later int) {
 	return 0, 0
 }
 
-// Lookahead returns how many frames after the time of an output a simple network uses where they are there, for outputs
+// CheckFuture returns an error if the outputs of a simple network, every step frames, use frames of the future that the
+// chunks of a looped computation do not have. Such a network can be looped, as in Kaldi, but its scores depend on the
+// size of chunks. One that depends on all of the future can't be, and compiling says so.
+func CheckFuture(nn *nnet3.Nnet, step int) error {
+	_, right, err := Context(nn)
+	if err != nil {
+		return nil
+	}
+	// The frames up to the next output belong to the chunk.
+	known := right + max(step, 1) - 1
+	if ahead, err := lookahead(nn, step); err == nil && ahead > known {
+		return fmt.Errorf("outputs use up to %d frames of the future where they are there; the last ones of a chunk have %d, so scores depend on the size of chunks, as Kaldi's do", ahead, known)
+	}
+	return nil
+}
+
+// lookahead returns how many frames after the time of an output a simple network uses where they are there, for outputs
 // at multiples of step. Context counts only those that it needs. The others, such as those of an IfDefined or of an
-// attention that does not require all its inputs, are missing at the end of each chunk of a looped computation, in Kaldi
-// as well. Lookahead is 0 for networks that are too large to tell, and an error if it is all of the future.
-func Lookahead(nn *nnet3.Nnet, step int) (frames int, err error) {
+// attention that does not require all its inputs, are missing at the end of each chunk of a looped computation. It is 0
+// for networks that are too large to tell, and an error if it is all of the future.
+func lookahead(nn *nnet3.Nnet, step int) (frames int, err error) {
 	if err := CheckSimple(nn); err != nil {
 		return 0, err
 	}

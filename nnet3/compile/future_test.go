@@ -89,7 +89,7 @@ func TestLookahead(t *testing.T) {
 		{"a Sum(input, IfDefined(Offset(a, 1)))\noutput a", 1, 0, -1},
 	} {
 		nn := futureNetwork(t, c.nodes)
-		if got, err := Lookahead(nn, c.step); c.want < 0 && !errors.Is(err, ErrUnbounded) || c.want >= 0 && (err != nil || got != c.want) {
+		if got, err := lookahead(nn, c.step); c.want < 0 && !errors.Is(err, ErrUnbounded) || c.want >= 0 && (err != nil || got != c.want) {
 			t.Errorf("%s\nwith steps of %d: %d, %v, want %d", c.nodes, c.step, got, err, c.want)
 		}
 		if _, right, err := Context(nn); err != nil || right != c.right {

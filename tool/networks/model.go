@@ -45,18 +45,10 @@ func warnOfStats(c *tool.Console, name string, nn *nnet3.Nnet) []string {
 	return nil
 }
 
-// warnOfFuture says if the outputs of a network, every step frames, use frames of the future that chunks of a stream do
-// not have.
+// warnOfFuture says if chunks of a stream lack frames that the outputs of a network use, see compile.CheckFuture.
 func warnOfFuture(c *tool.Console, name string, nn *nnet3.Nnet, step int) {
-	_, right, err := compile.Context(nn)
-	if err != nil {
-		return
-	}
-	// The frames up to the next output belong to the chunk.
-	known := right + max(step, 1) - 1
-	if ahead, err := compile.Lookahead(nn, step); err == nil && ahead > known {
-		c.Say("%s: warning: outputs use up to %d frames of the future where they are there; the last ones of a chunk have %d, so scores depend on the size of chunks, as Kaldi's do",
-			name, ahead, known)
+	if err := compile.CheckFuture(nn, step); err != nil {
+		c.Say("%s: warning: %v", name, err)
 	}
 }
 

@@ -23,6 +23,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )
@@ -71,8 +72,10 @@ func run(ctx context.Context, args []string, ready func(net.Addr)) error {
 	if err != nil {
 		return err
 	}
-	if err := nn.CheckStats(); err != nil {
-		log.Printf("%s: warning: %v", fs.Arg(0), err)
+	for _, err := range []error{nn.CheckStats(), compile.CheckFuture(nn, *subsampling)} {
+		if err != nil {
+			log.Printf("%s: warning: %v", fs.Arg(0), err)
+		}
 	}
 	batcher, err := streamer.NewBatcher(ctx, decodable.BatcherOptions{MaxWait: *wait})
 	if err != nil {

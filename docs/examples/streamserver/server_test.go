@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io"
+	"log"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -309,6 +310,31 @@ func TestArguments(t *testing.T) {
 	for _, args := range [][]string{{}, {"nowhere"}, {"--query=+nothing", "nowhere"}, {"--listen=nowhere"}} {
 		if err := run(t.Context(), args, func(net.Addr) { t.Error("it serves") }); err == nil {
 			t.Errorf("%q: no error", args)
+		}
+	}
+}
+
+// TestWarnings: what makes scores of a model doubtful is said before anything is served.
+func TestWarnings(t *testing.T) {
+	model := filepath.Join(t.TempDir(), "model.config")
+	if err := os.WriteFile(model, []byte(`input-node name=input dim=2
+component name=bn type=BatchNormComponent dim=2
+component-node name=bn component=bn input=input
+output-node name=output input=Sum(bn, IfDefined(Offset(bn, 3)))
+`), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	var said strings.Builder
+	log.SetOutput(&said)
+	defer log.SetOutput(os.Stderr)
+	ctx, stop := context.WithCancel(t.Context())
+	defer stop()
+	if err := run(ctx, []string{"--listen=127.0.0.1:0", model}, func(net.Addr) { stop() }); err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{"batch normalization without statistics", "up to 3 frames of the future"} {
+		if !strings.Contains(said.String(), want) {
+			t.Errorf("it says %q, want %q", said.String(), want)
 		}
 	}
 }
