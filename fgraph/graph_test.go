@@ -74,6 +74,8 @@ func TestReplaceErrorsLeaveGraph(t *testing.T) {
 	a := call(op("a"), x)
 	b := call(op("b"), a, y)
 	g := newGraph(t, list(x, y), list(b, a))
+	foreign := call(op("a"), input("z"))
+	newGraph(t, list(foreign.owner.inputs[0]), list(foreign))
 	const before = "[b(*1 -> a(x), y), *1]"
 	for _, c := range []struct {
 		name string
@@ -85,6 +87,8 @@ func TestReplaceErrorsLeaveGraph(t *testing.T) {
 		{"missing", Replacement{a, call(op("c"), input("w"))}, ErrMissingInput},
 		{"type", Replacement{a, NewInput(typ("other"), "o")}, ErrType},
 		{"nil", Replacement{a, nil}, ErrInvalid},
+		{"of another graph", Replacement{foreign, y}, ErrForeign},
+		{"by that of another graph", Replacement{a, foreign}, ErrForeign},
 	} {
 		if err := g.Replace(c.pair.Old, c.pair.New, why(c.name)); !errors.Is(err, c.err) {
 			t.Errorf("%s: %v, want %v", c.name, err, c.err)

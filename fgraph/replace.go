@@ -13,8 +13,8 @@ type Replacement struct{ Old, New *Variable }
 // old is not in the graph or has no client, Replace does nothing.
 //
 // On an error the graph is unchanged. The error wraps [ErrType] if the type of old does not
-// accept that of new, [ErrMissingInput] if new depends on an undeclared input, or [ErrCycle] if
-// new depends on another reader of old.
+// accept that of new, [ErrForeign] if one of them is of another graph, [ErrMissingInput] if new
+// depends on an undeclared input, or [ErrCycle] if new depends on another reader of old.
 func (g *FunctionGraph) Replace(old, new *Variable, why Reason) error {
 	pair := [1]Replacement{{old, new}}
 	return g.transact(pair[:], why, nil, false)
@@ -146,6 +146,8 @@ func (g *FunctionGraph) replace(old, new *Variable, why Reason) error {
 	switch {
 	case old == nil || new == nil:
 		return fmt.Errorf("%w: nil variable in replacement", ErrInvalid)
+	case old.Graph() != nil && old.Graph() != g:
+		return fmt.Errorf("%v %w", old, ErrForeign)
 	case !g.replaces(Replacement{old, new}):
 		return nil
 	case new.typ == nil:

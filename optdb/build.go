@@ -14,6 +14,9 @@ import (
 // of an entry that the query leaves out, are faults unless the query is lenient. The optimizer of a
 // query that selects nothing does nothing. Later changes of the database do not change the optimizer.
 func (d *store) Build(q Query) (*Optimizer, error) {
+	if !d.made() {
+		return nil, fmt.Errorf("optdb: %w: %s", ErrKind, unmade)
+	}
 	tags, dbs := d.vocabulary(q)
 	faults := append(d.faults(), q.unknown(tags, dbs)...)
 	room := maxChoices

@@ -3,6 +3,7 @@ package optdb
 import (
 	"cmp"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -92,6 +93,11 @@ type home struct {
 
 func (d *store) base() *store { return d }
 
+// unmade says what is wrong with a database of which made is false: its zero value, or one without a driver.
+const unmade = "the database is of no kind: make it with New and a driver, NewSequenceDB, NewEquilibriumDB, NewTopoDB or NewGroupDB"
+
+func (d *store) made() bool { return d != nil && d.driver != nil }
+
 // Name returns the name of the database, which is a tag of all its entries.
 func (d *store) Name() string { return d.name }
 
@@ -123,6 +129,9 @@ func DatabaseOf[D Database](in Database, name string) (D, error) {
 // Add registers entries, all or none. It returns all faults together. Only Check
 // and Build report a constraint that names an entry which is not registered yet.
 func (d *store) Add(entries ...Entry) error {
+	if !d.made() {
+		return fmt.Errorf("optdb: %w: %s", ErrKind, unmade)
+	}
 	var faults []error
 	had := len(d.entries)
 	for i := range entries {
@@ -282,17 +291,16 @@ func (d *store) prepare(e *Entry) []error {
 	if in, ok := e.Rewriter.(Database); ok && e.DB == nil {
 		e.DB, e.Rewriter = in, nil
 	}
-	switch {
+	switch what := d.refuses(e); {
 	case e.DB != nil && e.Rewriter != nil:
 		fault(ErrKind, "both a rewriter and a database")
+	case what != "":
+		fault(ErrKind, "%s", what)
 	case e.DB != nil:
 		// All that recurses into databases relies on this to end.
 		if slices.Contains(e.DB.base().databases(), d) {
 			fault(ErrNested, "%s has %s in it", e.DB.Name(), d.name)
 		}
-	}
-	if what := d.refuses(e); what != "" {
-		fault(ErrKind, "%s", what)
 	}
 	return faults
 }
@@ -310,6 +318,14 @@ func (d *store) document(e *Entry) []error {
 
 // refuses says why the database can't hold an entry. It returns "" if it can.
 func (d *store) refuses(e *Entry) string {
+	// First, because nothing else can be asked about what is nil.
+	if e.DB != nil {
+		if !reflect.Indirect(reflect.ValueOf(e.DB)).IsValid() || !e.DB.base().made() {
+			return unmade
+		}
+	} else if err := rewrite.Check(e.Rewriter); err != nil && e.Rewriter != nil {
+		return err.Error()
+	}
 	_, isGraph := e.Rewriter.(rewrite.GraphRewriter)
 	_, isNode := e.Rewriter.(rewrite.NodeRewriter)
 	isGroup := e.DB != nil && e.DB.base().isGroup()

@@ -80,6 +80,11 @@ func must(t testing.TB, errs ...error) {
 	}
 }
 
+// undocumentedRule returns a rule without a sentence that says what it does.
+func undocumentedRule() rewrite.Rule {
+	return rewrite.Rule{Fn: func(*rewrite.Context, *fgraph.Apply) (rewrite.Result, error) { return rewrite.Result{}, nil }}
+}
+
 func TestCase54Faults(t *testing.T) {
 	ok := doc("")
 	tests := []struct {
@@ -93,6 +98,20 @@ func TestCase54Faults(t *testing.T) {
 		}, optdb.ErrDuplicate, "optdb: db/a: name is taken"},
 		{"wrong object", func() error { return optdb.NewSequenceDB("db").Register("a", 7, 1) }, optdb.ErrKind, "int is neither a rewriter nor a database"},
 		{"nothing", func() error { return optdb.NewEquilibriumDB("db").Register("a", nil) }, optdb.ErrKind, "<nil> is neither"},
+		{"nil rewriter", func() error { return optdb.NewSequenceDB("db").Register("a", (*rewrite.Walk)(nil), 1) }, optdb.ErrKind, "nil in place of a rewriter"},
+		{"nil in a rewriter", func() error {
+			return optdb.NewSequenceDB("db").Register("a", &rewrite.Sequence{Members: []rewrite.Member{{Rewriter: &rewrite.Equilibrium{Rules: []rewrite.NodeRewriter{nil}}}}}, 1)
+		}, optdb.ErrKind, "nil in place of a rewriter"},
+		{"rule without a function", func() error { return optdb.NewTopoDB("db").Register("a", rewrite.Rule{Doc: "d"}) }, optdb.ErrKind, "Rule has no function"},
+		{"pass without a function", func() error { return optdb.NewSequenceDB("db").Register("a", rewrite.Global{Name: "g", Doc: "d"}, 1) }, optdb.ErrKind, "g has no function"},
+		{"function that is nil", func() error { return optdb.NewSequenceDB("db").Register("a", rewrite.FromFunc("f", "d", nil, nil), 1) }, optdb.ErrKind, "f has no function"},
+		{"later by nil", func() error {
+			return optdb.NewTopoDB("db").Register("a", rewrite.Later(rewrite.Description{Name: "l", Doc: "d"}, nil))
+		}, optdb.ErrKind, "l has no function"},
+		{"nil database", func() error { return optdb.NewSequenceDB("db").Register("a", (*optdb.GroupDB)(nil), 1) }, optdb.ErrKind, "make it with New"},
+		{"database of no kind", func() error { return optdb.NewSequenceDB("db").Register("a", optdb.DB{}, 1) }, optdb.ErrKind, "make it with New"},
+		{"in a database of no kind", func() error { return new(optdb.SequenceDB).Register("a", ok, 1) }, optdb.ErrKind, "make it with New"},
+		{"build of no kind", func() error { _, err := optdb.New("db", nil).Build(optdb.Query{}); return err }, optdb.ErrKind, "make it with New"},
 		{"node rewriter in a sequence", func() error { return optdb.NewSequenceDB("db").Register("a", node(), 1) }, optdb.ErrKind, "rewrite.Walk"},
 		{"group in a sequence", func() error { return optdb.NewSequenceDB("db").Register("a", optdb.NewGroupDB("g"), 1) }, optdb.ErrKind, "the group g can't be in a SequenceDB"},
 		{"graph rewriter in a walk", func() error { return optdb.NewTopoDB("db").Register("a", ok) }, optdb.ErrKind, "a TopoDB holds node rewriters"},
@@ -114,7 +133,7 @@ func TestCase54Faults(t *testing.T) {
 		{"tag", func() error { return optdb.NewSequenceDB("db").Register("a", ok, 1, "+t") }, optdb.ErrName, `"+t" is not a tag`},
 		{"no documentation", func() error { return optdb.NewSequenceDB("db").Register("a", undocumented{}, 1) }, optdb.ErrNoDoc, "set Entry.Doc"},
 		{"walk of undocumented rules", func() error {
-			return optdb.NewSequenceDB("db").Register("a", rewrite.In2Out("w", rewrite.Rule{}, rewrite.Rule{}), 1)
+			return optdb.NewSequenceDB("db").Register("a", rewrite.In2Out("w", undocumentedRule(), undocumentedRule()), 1)
 		}, optdb.ErrNoDoc, "set Entry.Doc"},
 		{"inside of itself", func() error {
 			outer, inner := optdb.NewSequenceDB("outer"), optdb.NewSequenceDB("inner")

@@ -35,7 +35,9 @@ func ParseHeads(name, text string) ([]Rule, error) {
 }
 
 func (p *rulesParser) parse(text string) ([]Rule, error) {
-	lines := bufio.NewScanner(strings.NewReader(text))
+	// To some editors a carriage return alone ends a line. To the scanner it does not, and a file that begins with a
+	// comment would be a comment.
+	lines := bufio.NewScanner(strings.NewReader(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)))
 	lines.Buffer(nil, len(text)+1)
 	for lines.Scan() {
 		p.line++

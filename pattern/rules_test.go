@@ -53,6 +53,12 @@ func TestParseRules(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
+	for _, end := range []string{"\r\n", "\r"} {
+		same, err := pattern.ParseRules("file.rules", strings.ReplaceAll(rulesText, "\n", end))
+		if err != nil || fmt.Sprint(same) != fmt.Sprint(rules) {
+			t.Errorf("with lines that end in %q: %v, %v", end, same, err)
+		}
+	}
 	if rules[0].Line != 5 || rules[1].Line != 13 {
 		t.Error(rules[0].Line, rules[1].Line)
 	}

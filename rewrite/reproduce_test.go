@@ -115,7 +115,7 @@ func TestWhyNotAtAnApply(t *testing.T) {
 		{"type", rule("r", "f", func(*Context, *fgraph.Apply) (Result, error) {
 			return Replace(fgraph.NewConstant(typ("other"), 1, "")), nil
 		}), nil, "type num does not accept other"},
-		{"faulty", Rule{Name: "r"}, nil, "faulty rule: rule r has no function"},
+		{"faulty", Rule{Name: "r"}, nil, "faulty rule: r has no function"},
 		{"vetoed", swap("r", "f", "g"), []fgraph.Feature{&vetoer{}}, "refused: f(x) -> g(x): why not/r: inconsistent graph: no"},
 		{"vetoed by a DestroyHandler", rule("r", "f", func(_ *Context, n *fgraph.Apply) (Result, error) {
 			return Replace(call(inplaceOp("f_in_place"), n.Inputs()...)), nil

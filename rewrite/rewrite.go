@@ -128,11 +128,8 @@ func (r Rule) Describe() Description {
 // tracks, or a track that selects nothing.
 func checkRules(rules ...NodeRewriter) error {
 	for _, r := range rules {
-		if r == nil {
-			return fmt.Errorf("%w: nil node rewriter", ErrRule)
-		}
-		if rule, ok := r.(Rule); ok && rule.Fn == nil {
-			return fmt.Errorf("%w: rule %s has no function", ErrRule, rule.Name)
+		if err := Check(r); err != nil {
+			return err
 		}
 		tracks := r.Tracks()
 		if tracks != nil && len(tracks) == 0 {
@@ -147,6 +144,51 @@ func checkRules(rules ...NodeRewriter) error {
 					return fmt.Errorf("%w: %s: %w", ErrRule, Describe(r).Name, err)
 				}
 			}
+		}
+	}
+	return nil
+}
+
+// Check returns an error that wraps [ErrRule] if a rewriter, or one in it, is nil, a nil pointer or made from a
+// function that is nil. It makes no rewriter of [Later].
+func Check(rewriter any) error {
+	if v := reflect.ValueOf(rewriter); !v.IsValid() || v.Kind() == reflect.Pointer && v.IsNil() {
+		return fmt.Errorf("%w: nil in place of a rewriter", ErrRule)
+	}
+	var rules []NodeRewriter
+	var members []Member
+	none := false
+	switch r := rewriter.(type) {
+	case Rule:
+		none = r.Fn == nil
+	case Global:
+		none = r.Fn == nil
+	case *fromFunc:
+		none = r.apply == nil
+	case *later:
+		none = r.get == nil
+	case described:
+		rules = append(rules, r.NodeRewriter)
+	case *Group:
+		rules = r.Rules
+	case *Walk:
+		rules = r.Rules
+	case *Equilibrium:
+		rules, members = r.Rules, r.members()
+	case *Sequence:
+		members = r.Members
+	}
+	if none {
+		return fmt.Errorf("%w: %s has no function", ErrRule, Outline(rewriter).Name)
+	}
+	for _, r := range rules {
+		if err := Check(r); err != nil {
+			return err
+		}
+	}
+	for _, m := range members {
+		if err := Check(m.Rewriter); err != nil {
+			return err
 		}
 	}
 	return nil
