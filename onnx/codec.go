@@ -23,24 +23,50 @@ type proto interface {
 	own() *message
 }
 
-// message is the part that all messages have.
+// message is the part that all messages have. A file may have millions, mostly small ones, of which this
+// would be the larger half if it took the space that it could.
 type message struct {
-	// unknown has the fields that this package does not know, as they were encoded.
-	unknown []byte
-	// raw is the encoding that the message was read from, or nil. It is written again as long as the
-	// fields have the hash that they had then, and the messages in it are the same and have not
-	// changed either. So callers change messages by assignments alone, and encodings that this package
-	// would not choose, such as fields in another order, stay as they are.
-	raw []byte
-	// merged means that there were several encodings, of which raw is the last. The message is then
-	// written by its fields, unless the message around it is written as it was.
-	merged bool
-	hash   uint64
-	id     uint64 // of the message among all that were read; 0 if it was not read
-	from   *files // that it was read from, or nil
+	// unknown has the fields that this package does not know, as they were encoded. It is mostly nil.
+	unknown *[]byte
+	// from is what the message was read from, or nil. Its encoding is there, size bytes from at on. It is
+	// written again as long as the fields have the hash that they had then, and the messages in it are the
+	// same and have not changed either. So callers change messages by assignments alone, and encodings that
+	// this package would not choose, such as fields in another order, stay as they are.
+	from     *source
+	at, size uint32
+	hash     uint64
+	id       identity
+}
+
+// An identity is the number of a message among all that were read, and whether it was merged; 0 for one that was
+// not read.
+type identity uint64
+
+// merged means that there were several encodings of a message, of which only the last is known. The message is
+// then written by its fields, unless the message around it is written as it was.
+const merged identity = 1
+
+// A source is what messages were read from.
+type source struct {
+	data []byte
+	*files
 }
 
 func (m *message) own() *message { return m }
+
+// merged reports whether there were several encodings of the message.
+func (m *message) merged() bool { return m.id&merged != 0 }
+
+// files returns the files that the message was read from, nil if there are none.
+func (m *message) files() *files {
+	if m.from == nil {
+		return nil
+	}
+	return m.from.files
+}
+
+// encoding returns what the message was read from last.
+func (m *message) encoding() []byte { return m.from.data[m.at:][:m.size:m.size] }
 
 var (
 	seed   = maphash.MakeSeed()
@@ -73,6 +99,7 @@ type codec struct {
 	typ   protowire.Type
 	num64 uint64 // its value, if it is a varint or of fixed size
 	bytes []byte // its value, if it has a length
+	at    int    // where that is in the source
 	taken bool
 
 	// Writing.
@@ -83,7 +110,7 @@ type codec struct {
 type decoder struct {
 	depth int
 	left  int64 // bytes of memory
-	from  *files
+	from  *source
 	// codecs are those of the message at hand and of those around it, by depth.
 	codecs [maxDepth + 2]codec
 	read   []proto // all messages, each once
@@ -119,8 +146,8 @@ func (d *decoder) need(n int) bool {
 	return d.err == nil
 }
 
-// decode reads a message. An error says in which message it is.
-func (d *decoder) decode(m proto, raw []byte) {
+// decode reads a message, whose encoding is at a place of the source. An error says in which message it is.
+func (d *decoder) decode(m proto, raw []byte, at int) {
 	defer func() {
 		if d.err != nil {
 			d.err = fmt.Errorf("%s: %w", nameOf(m), d.err)
@@ -162,18 +189,24 @@ func (d *decoder) decode(m proto, raw []byte) {
 			break
 		}
 		rest = rest[n:]
+		c.at = at + len(raw) - len(rest) - len(c.bytes)
 		// Fields of a newer version of ONNX are kept as bytes, so that writing the model loses nothing.
 		if m.fields(c); !c.taken && d.need(len(field)-len(rest)) {
-			own.unknown = append(own.unknown, field[:len(field)-len(rest)]...)
+			if own.unknown == nil {
+				own.unknown = new([]byte)
+			}
+			*own.unknown = append(*own.unknown, field[:len(field)-len(rest)]...)
 		}
 	}
 	d.depth--
 	// A field with one message may be encoded twice. Readers of protobuf merge the two.
-	if own.merged = own.id != 0; !own.merged && d.need(int(unsafe.Sizeof(m))) {
-		own.id, own.from = lastID.Add(1), d.from
+	if own.id != 0 {
+		own.id |= merged
+	} else if d.need(int(unsafe.Sizeof(m))) {
+		own.id, own.from = identity(lastID.Add(uint64(merged)<<1)), d.from
 		d.read = append(d.read, m)
 	}
-	own.raw = raw[:len(raw):len(raw)]
+	own.at, own.size = uint32(at), uint32(len(raw))
 }
 
 // remember notes what the messages are that were read. This is done at the end, since a message that

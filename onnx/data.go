@@ -81,7 +81,7 @@ func (m *Tensor) misfit(bytes int, elements int64) error {
 
 func (m *Tensor) data(dir string) ([]byte, error) {
 	// First of all: Raw may be part of a mapping, and reading one that is unmapped ends the program.
-	if err := m.from.use(); err != nil {
+	if err := m.files().use(); err != nil {
 		return nil, err
 	}
 	elements, size, err := m.extent()

@@ -88,8 +88,8 @@ func (m *Tensor) external(dir string, size int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	if m.from != nil && (dir == "" || folderOf(filepath.Join(dir, "model")) == m.from.folder) {
-		return m.from.bytes(r)
+	if f := m.files(); f != nil && (dir == "" || folderOf(filepath.Join(dir, "model")) == f.folder) {
+		return f.bytes(r)
 	}
 	if dir == "" {
 		return nil, fmt.Errorf("%w: external data of a model that was not read from a file", ErrTensor)

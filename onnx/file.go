@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"math"
 	"os"
 	"path"
 	"path/filepath"
@@ -39,8 +40,12 @@ func parse(m proto, data []byte, from *files) error {
 	if err := fileio.CheckLFS(data); err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, err)
 	}
-	d := &decoder{left: memoryFor(int64(len(data))), from: from}
-	d.decode(m, data)
+	// Protobuf has no messages of 2 GiB and more, and places are 32 bits of each message.
+	if uint64(len(data)) > math.MaxUint32 {
+		return fmt.Errorf("%w: it has %d bytes, and weights of that size are in files of their own", ErrFormat, len(data))
+	}
+	d := &decoder{left: memoryFor(int64(len(data))), from: &source{data, from}}
+	d.decode(m, data, 0)
 	if d.remember(); d.err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, d.err)
 	}
@@ -113,20 +118,20 @@ func (m *Model) FixDefaults() *Model {
 // of [Tensor.Data]. A program that reads a few models needn't call it, since what is mapped and not
 // looked at takes no memory. Close does nothing to other models, and nothing when it is called again.
 func (m *Model) Close() error {
-	if m.from == nil {
-		return nil
+	if f := m.files(); f != nil {
+		return f.close()
 	}
-	return m.from.close()
+	return nil
 }
 
 // Forget gives memory of the files of a model back to the system: that of data, or of all that is in the files if data
 // is nil. What is there may be used again, and is read from the file then. A program calls it when it has made
 // something else of weights. It does nothing to memory that belongs to no mapped file of the model.
 func (m *Model) Forget(data []byte) error {
-	if m.from == nil {
-		return nil
+	if f := m.files(); f != nil {
+		return f.forget(data)
 	}
-	return m.from.forget(data)
+	return nil
 }
 
 // Write writes a model. Where nothing has changed since it was read, the bytes are the same. What

@@ -180,7 +180,7 @@ func one[M any, P interface {
 			if *v == nil {
 				*v = new(M)
 			}
-			c.d.decode(*v, c.bytes)
+			c.d.decode(*v, c.bytes, c.at)
 		}
 		return
 	}
@@ -198,7 +198,7 @@ func many[M any, P interface {
 		if c.is(num, protowire.BytesType) && c.d.need(int(unsafe.Sizeof(*new(M)))+16) {
 			m := P(new(M))
 			*v = append(*v, m)
-			c.d.decode(m, c.bytes)
+			c.d.decode(m, c.bytes, c.at)
 		}
 		return
 	}

@@ -58,7 +58,9 @@ func (s *sink) put(b []byte) {
 func (s *sink) message(m proto) {
 	s.codec.out = s
 	m.fields(&s.codec)
-	s.put(m.own().unknown)
+	if unknown := m.own().unknown; unknown != nil {
+		s.put(*unknown)
+	}
 }
 
 // sub encodes a field with a message.
@@ -68,7 +70,7 @@ func (s *sink) sub(num protowire.Number, m proto) {
 		// The identity of a message stands for what is in it, so a hash costs only a message's own
 		// fields. Whether something within has changed is asked of each message itself.
 		s.tag(num, protowire.BytesType)
-		s.buf = protowire.AppendFixed64(s.buf[:0], m.own().id)
+		s.buf = protowire.AppendFixed64(s.buf[:0], uint64(m.own().id))
 		s.put(s.buf)
 		if s.visit != nil {
 			s.visit(m)
@@ -134,21 +136,21 @@ func (w *writer) plan(m proto) plan {
 	if w.depth++; w.depth > maxDepth && w.err == nil {
 		w.err = fmt.Errorf("onnx: messages are nested more than %d deep", maxDepth)
 	}
-	if err := own.from.use(); err != nil && w.err == nil {
+	if err := own.files().use(); err != nil && w.err == nil {
 		w.err = err
 	}
 	var p plan
 	if first := len(w.inner); w.err == nil {
 		// The hash covers this message alone, so it is as it was read only if all in it are.
 		hash := w.hasher.hashOf(m)
-		p.same = own.raw != nil && hash == own.hash
+		p.same = own.from != nil && hash == own.hash
 		for _, child := range w.inner[first:] {
 			p.same = w.plan(child).same && p.same
 		}
 		w.inner = w.inner[:first]
 	}
-	if p.same && !own.merged {
-		p.size = int64(len(own.raw))
+	if p.same && !own.merged() {
+		p.size = int64(own.size)
 	} else if w.err == nil {
 		w.counter.n = 0
 		w.counter.message(m)
@@ -162,8 +164,8 @@ func (w *writer) plan(m proto) plan {
 // message writes a message.
 func (w *writer) message(m proto) {
 	m = w.written(m)
-	if own := m.own(); w.plan(m).same && !own.merged {
-		w.out.put(own.raw)
+	if own := m.own(); w.plan(m).same && !own.merged() {
+		w.out.put(own.encoding())
 		return
 	}
 	w.out.message(m)

@@ -98,7 +98,7 @@ func (l *layout) plan(m *Model, limit int64) error {
 	for _, t := range l.tensors {
 		switch {
 		case t.Location != LocationExternal:
-		case t.from != nil && !l.isHere(t.from):
+		case t.files() != nil && !l.isHere(t.files()):
 			away = append(away, t)
 		default:
 			for _, e := range t.External {
@@ -143,7 +143,7 @@ func (l *layout) find(m *Model) {
 			continue
 		}
 		seen[m.own()] = true
-		if from := m.own().from; from != nil {
+		if from := m.own().files(); from != nil {
 			l.sources[from] = true
 		}
 		switch m := m.(type) {
@@ -209,12 +209,12 @@ func (l *layout) move(t *Tensor) error {
 		r, err := t.reference(size)
 		// The file is opened now, so that one which is missing is found before anything is written.
 		if err == nil {
-			_, err = t.from.file(r)
+			_, err = t.files().file(r)
 		}
 		if err != nil {
 			return t.named(err)
 		}
-		key = origin{t.from, r}
+		key = origin{t.files(), r}
 	}
 	at, ok := l.at[key]
 	if !ok {
@@ -292,7 +292,7 @@ func (p piece) write(w io.Writer, buf []byte) error {
 	if err != nil {
 		return err
 	}
-	f, err := t.from.file(r)
+	f, err := t.files().file(r)
 	if err != nil {
 		return err
 	}
