@@ -55,6 +55,9 @@ type Report struct {
 	// Counterexample has the values of variables, and of both sides; or why there are none. It is
 	// empty if the class is Exact or Rounding.
 	Counterexample string `json:"counterexample"`
+	// Chance is set if the sides are rational functions of floats that agree in exact arithmetic for numbers that were
+	// drawn: two that are not equal would do so with at most this probability.
+	Chance float64 `json:"chance,omitempty"`
 	// Kept reports whether the rule is what its tags promise, and Tags are those that it needs.
 	Kept bool     `json:"-"`
 	Tags []string `json:"-"`

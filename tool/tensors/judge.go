@@ -32,6 +32,7 @@ type judge struct {
 	edges    edge
 	found    map[verdict]finding
 	analyzed int
+	rational rational
 }
 
 // A finding is an example of a verdict.
@@ -44,7 +45,7 @@ type finding struct {
 
 // Judge returns a judge of a rule.
 func (d *domain) Judge(t rulecheck.Trial) rulecheck.Judge {
-	return &judge{ctx: t.Context, seed: t.Seed, brief: t.Brief, tags: t.Tags, rng: t.Rand, exact: true, found: make(map[verdict]finding)}
+	return &judge{ctx: t.Context, seed: t.Seed, brief: t.Brief, tags: t.Tags, rng: t.Rand, exact: true, found: make(map[verdict]finding), rational: rational{rng: rulecheck.NewRand("rational", t.Seed)}}
 }
 
 // Compare runs both sides of an expression on all plans.
@@ -68,6 +69,9 @@ func (c *judge) Compare(in *rulecheck.Instance, again func([]int) *rulecheck.Ins
 		}
 	}
 	c.compare(compiled, redo)
+	if differ := c.rational.compare(in); differ != "" {
+		c.Fault(in, rulecheck.Wrong, differ)
+	}
 	return true
 }
 
@@ -209,6 +213,9 @@ func (c *judge) Report(trouble []string) rulecheck.Report {
 	// counterexample, so the order of the map does not matter.
 	var worst verdict
 	rank := -1
+	if !c.rational.other {
+		r.Chance = c.rational.chance
+	}
 	for _, tag := range []string{unsafeTag, overflowTag} {
 		for v := range c.found {
 			if string(v.class) == tag && !permits(r.Tags, v) {

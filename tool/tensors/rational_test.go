@@ -1,0 +1,53 @@
+package tensors
+
+import (
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+)
+
+// TestChance: sides that are rational functions agree in exact arithmetic, with a chance of their degree in 2⁶¹.
+func TestChance(t *testing.T) {
+	for _, c := range []struct {
+		left, right string
+		degree      float64 // 0 if nothing is said
+	}{
+		{"(add (mul x y) (mul x z))", "(mul x (add y z))", 2},
+		{"(true_div (add x y) (sqr z))", "(add (true_div x (sqr z)) (true_div y (sqr z)))", 5},
+		{"(inv (inv x))", "x", 1},
+		{"(exp (log x))", "x", 0},
+		{"(mul x 3)", "(true_div x 0.3333333333333333)", 0}, // but for rounding
+	} {
+		w, err := pattern.ParseRewrite(c.left + " => " + c.right)
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := rulecheck.Check(t.Context(), Domain(nil, nil, nil), pattern.Rule{Cases: []pattern.Rewrite{w}}, rulecheck.Options{})
+		if err != nil || r.Chance != c.degree*math.Exp2(-61) {
+			t.Errorf("%v: chance %g, %v, want %g in 2⁶¹", w, r.Chance, err, c.degree)
+		}
+	}
+}
+
+// TestExactlyWrong: sides that differ do so in exact arithmetic, at the numbers that are said.
+func TestExactlyWrong(t *testing.T) {
+	x, y := fgraph.NewInput(tensor.NewType(array.Float64), "x"), fgraph.NewInput(tensor.NewType(array.Float64), "y")
+	for _, right := range []*fgraph.Variable{tensor.Add(x, tensor.Mul(x, y)), tensor.Sub(tensor.Mul(x, y), x), tensor.TrueDiv(x, y), tensor.Sqr(x)} {
+		r := rational{rng: rulecheck.NewRand("", 1)}
+		in := &rulecheck.Instance{Left: []*fgraph.Variable{tensor.Mul(x, y)}, Right: []*fgraph.Variable{right}}
+		if text := r.compare(in); r.compared != 0 || !strings.Contains(text, "x = ") || !strings.Contains(text, "right: ") {
+			t.Errorf("%v: %q", right, text)
+		}
+	}
+	r := rational{rng: rulecheck.NewRand("", 1)}
+	zero := tensor.TrueDiv(x, tensor.Sub(x, x))
+	if text := r.compare(&rulecheck.Instance{Left: []*fgraph.Variable{zero}, Right: []*fgraph.Variable{x}}); text != "" || r.compared != 0 || r.other {
+		t.Errorf("a division by zero: %q", text)
+	}
+}
