@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"sync/atomic"
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
@@ -13,24 +12,19 @@ import (
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
 )
 
 // A Function computes a model for inputs of some shapes.
 type Function struct {
-	f         *exec.Function
-	inputs    []string
-	variables []*fgraph.Variable
-	elems     []onnx.DataType // of inputs
-	strings   *lower.Strings
-	demands   []lower.Demand
-	outputs   []lower.Output
-	open      bool // it is for any sizes that the types of variables don't have
-	took      time.Duration
-	failures  atomic.Int32 // of one that is open
+	f    *exec.Function
+	l    *lower.Lowered
+	open bool // it is for any sizes that the types of variables don't have
+	took time.Duration
 }
 
 // Outputs lists the outputs in the order of the model.
-func (f *Function) Outputs() []lower.Output { return slices.Clone(f.outputs) }
+func (f *Function) Outputs() []lower.Output { return slices.Clone(f.l.Outputs) }
 
 // AnySizes reports whether the function is one for any sizes, see lower.Options.
 func (f *Function) AnySizes() bool { return f.open }
@@ -47,7 +41,7 @@ func (f *Function) Memory() exec.Memory { return f.f.Memory() }
 // Call computes the outputs. The error is a lower.ErrInput if the model has to be lowered again for these
 // inputs.
 func (f *Function) Call(ctx context.Context, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	return f.run(ctx, inputs, f.f.Call, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array))
+	return f.run(ctx, inputs, f.f.Call, make([]*array.Array, len(f.l.Inputs)), make(map[string]*array.Array))
 }
 
 // A Runner calls a Function for one goroutine. It reuses memory: after the first calls it allocates
@@ -63,7 +57,7 @@ type Runner struct {
 func (f *Function) NewRunner() *Runner { return f.runner(f.f.NewRunner()) }
 
 func (f *Function) runner(r *exec.Runner) *Runner {
-	return &Runner{r, f, make([]*array.Array, len(f.inputs)), make(map[string]*array.Array)}
+	return &Runner{r, f, make([]*array.Array, len(f.l.Inputs)), make(map[string]*array.Array)}
 }
 
 // LendOutput makes an array the memory of an output, into which Run then writes, see exec.Runner.LendOutput. The
@@ -76,15 +70,9 @@ func (r *Runner) LendOutput(name string, a *array.Array) error {
 	return r.Runner.LendOutput(i, a)
 }
 
-// lendRoom is exec.Runner.LendRoom for an output with a name, if there is one.
-func (r *Runner) lendRoom(name string, room *array.Array) {
-	if i := r.f.output(name); i >= 0 {
-		r.Runner.LendRoom(i, room)
-	}
-}
-
+// output returns the index of an output, -1 if there is none.
 func (f *Function) output(name string) int {
-	return slices.IndexFunc(f.outputs, func(o lower.Output) bool { return o.Name == name })
+	return slices.IndexFunc(f.l.Outputs, func(o lower.Output) bool { return o.Name == name })
 }
 
 // Run is like Function.Call, but the outputs, and the map, are valid only until the next Run. It reads inputs
@@ -98,35 +86,39 @@ func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by f
 	if err := f.refuses(inputs); err != nil {
 		return nil, err
 	}
-	f.strings.Begin()
-	defer f.strings.End()
-	for i, name := range f.inputs {
-		if args[i] = inputs[name]; f.elems[i] == onnx.String {
-			var err error
-			if args[i], err = f.strings.Numbers(args[i]); err != nil {
-				return nil, err
-			}
+	f.l.Strings.Begin()
+	defer f.l.Strings.End()
+	for i, v := range f.l.Inputs {
+		var err error
+		if args[i], err = f.l.Strings.Numbers(inputs[v.Name()]); err != nil {
+			return nil, err
 		}
 	}
 	values, err := by(ctx, args...)
 	if err != nil {
-		return nil, f.broken(ctx, args, err)
+		in := interp.New(ctx)
+		for i, v := range f.l.Inputs {
+			in.Set(v, args[i])
+		}
+		if other := f.differs(func(d lower.Demand) *array.Array { v, _ := in.Value(d.Variable); return v }); other != nil {
+			err = fmt.Errorf("%w: %v", other, err)
+		}
+		return nil, err
 	}
 	// Behind the outputs are the values that the graph was made for. If one is another now, the outputs before
 	// it are those of a wrong graph.
-	made := values[len(f.outputs):]
-	for i, d := range f.demands {
-		if d.Input >= 0 {
-			continue
+	made := values[len(f.l.Outputs):]
+	if err := f.differs(func(d lower.Demand) (v *array.Array) {
+		if d.Input < 0 {
+			v, made = made[0], made[1:]
 		}
-		if !array.Equal(made[0], d.Value) {
-			return nil, &otherValue{i, made[0].Clone(), "a value that is computed", nil}
-		}
-		made = made[1:]
+		return v
+	}); err != nil {
+		return nil, err
 	}
-	for i, o := range f.outputs {
+	for i, o := range f.l.Outputs {
 		if outputs[o.Name] = values[i]; o.Elem == onnx.String {
-			if outputs[o.Name], err = f.strings.Texts(values[i]); err != nil {
+			if outputs[o.Name], err = f.l.Strings.Texts(values[i]); err != nil {
 				return nil, err
 			}
 		}
@@ -135,82 +127,55 @@ func (f *Function) run(ctx context.Context, inputs map[string]*array.Array, by f
 }
 
 // refuses returns a lower.ErrInput if inputs have other types, shapes or values than the graph was made for. It
-// finds what shows without computing anything; broken finds the rest.
+// finds what shows without computing anything.
 func (f *Function) refuses(inputs map[string]*array.Array) error {
-	for i, name := range f.inputs {
-		a := inputs[name]
-		switch {
+	for i, v := range f.l.Inputs {
+		switch a := inputs[v.Name()]; {
 		case a == nil:
-			return fmt.Errorf("%w: %s has no value", lower.ErrInput, name)
-		case !f.takes(tensor.TypeOf(f.variables[i]), a, f.elems[i]):
-			return fmt.Errorf("%w: %s is %v %v, and was %v", lower.ErrInput, name, a.DType(), a.Shape(), f.variables[i].Type())
-		}
-	}
-	for i, d := range f.demands {
-		if d.Input >= 0 && !array.Equal(inputs[f.inputs[d.Input]], d.Value) {
-			return &otherValue{i, inputs[f.inputs[d.Input]], "the value of " + f.inputs[d.Input], nil}
+			return fmt.Errorf("%w: %s has no value", lower.ErrInput, v.Name())
+		case !takes(tensor.TypeOf(v), a, f.l.Elems[i]):
+			return fmt.Errorf("%w: %s is %v %v, and was %v", lower.ErrInput, v.Name(), a.DType(), a.Shape(), v.Type())
 		}
 	}
 	for name := range inputs {
-		if !slices.Contains(f.inputs, name) {
+		if !slices.ContainsFunc(f.l.Inputs, func(v *fgraph.Variable) bool { return v.Name() == name }) {
 			return fmt.Errorf("%w: %s had no value", lower.ErrInput, name)
+		}
+	}
+	for _, d := range f.l.Demands {
+		if d.Input >= 0 && !array.Equal(inputs[f.l.Inputs[d.Input].Name()], d.Value) {
+			return fmt.Errorf("%w: the graph depends on the value of %v, which is another one", lower.ErrInput, d.Variable)
 		}
 	}
 	return nil
 }
 
 // takes reports whether an input may have a value: sizes of 1 and 0 are never open.
-func (f *Function) takes(t tensor.Type, a *array.Array, elem onnx.DataType) bool {
-	if isString := a.DType() == array.String; isString != (elem == onnx.String) || !isString && t.DType() != a.DType() || t.NDim() != a.NDim() {
-		return false
-	}
-	for d := range t.NDim() {
-		if n := t.Dim(d); n != a.Dim(d) && (n != tensor.Unknown || f.open && a.Dim(d) < lower.LeastFree) {
-			return false
-		}
-	}
-	return true
+func takes(t tensor.Type, a *array.Array, elem onnx.DataType) bool {
+	text := a.DType() == array.String
+	return text == (elem == onnx.String) && (text || a.DType() == t.DType()) && slices.EqualFunc(t.Shape(), a.Shape(), func(want, n int) bool {
+		return n == want || want == tensor.Unknown && n >= lower.LeastFree
+	})
 }
 
-// broken returns the error of a run: a lower.ErrInput if the inputs lead to another graph. The values that the
-// graph depends on are computed again in the order in which it was asked for them, since each may depend on
-// those before.
-func (f *Function) broken(ctx context.Context, args []*array.Array, err error) error {
-	for i, d := range f.demands {
-		if d.Input >= 0 || ctx.Err() != nil {
-			continue
-		}
-		g, fault := exec.NewFunction(ctx, f.variables, []*fgraph.Variable{d.Variable}, exec.FunctionOptions{})
-		if fault != nil {
-			return err
-		}
-		values, fault := g.Call(ctx, args...)
-		if fault != nil {
-			return err
-		}
-		if !array.Equal(values[0], d.Value) {
-			return &otherValue{i, values[0], "a value that is computed", err}
+// differs returns the lower.ErrInput of inputs for which demands have other values now, nil if none has. They are looked
+// at in their order, since each may depend on those before, and passed over where there is no value.
+func (f *Function) differs(now func(lower.Demand) *array.Array) error {
+	for i, d := range f.l.Demands {
+		if v := now(d); v != nil && !array.Equal(v, d.Value) {
+			known := append(slices.Clone(f.l.Demands[:i]), lower.Demand{Value: v.Clone()})
+			return &otherValue{known, fmt.Errorf("%w: the graph depends on %v, whose value is another one", lower.ErrInput, d.Variable)}
 		}
 	}
-	return err
+	return nil
 }
 
-// An otherValue is the lower.ErrInput of a graph that depends on values: at is the index of the first demand whose
-// value differs.
+// An otherValue is the lower.ErrInput of a graph that depends on values. Known are those that were found, to the first
+// that differs.
 type otherValue struct {
-	at    int
-	value *array.Array
-	what  string
-	err   error // what came of it
+	known []lower.Demand
+	error
 }
 
-func (e *otherValue) Error() string {
-	text := fmt.Sprintf("%v: the graph depends on %s, which is another one", lower.ErrInput, e.what)
-	if e.err != nil {
-		text += ": " + e.err.Error()
-	}
-	return text
-}
-
-// Is reports that the error is a lower.ErrInput.
-func (e *otherValue) Is(target error) bool { return target == lower.ErrInput }
+// Unwrap returns the lower.ErrInput.
+func (e *otherValue) Unwrap() error { return e.error }

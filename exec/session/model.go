@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"slices"
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
@@ -96,9 +95,9 @@ func requestFor(inputs map[string]*array.Array) request {
 	return r
 }
 
-// anySizes returns the request of a function for inputs of any sizes that a model does not declare, from
+// freed returns the request of a function for inputs of any sizes that a model does not declare, from
 // lower.LeastFree on: smaller ones are as they are given. It reports false if there are none.
-func anySizes(g *onnx.Graph, inputs map[string]*array.Array) (request, bool) {
+func freed(g *onnx.Graph, inputs map[string]*array.Array) (request, bool) {
 	r := requestFor(inputs)
 	for _, in := range g.Inputs {
 		a := inputs[in.Name]
@@ -153,16 +152,14 @@ func (s *source) function(ctx context.Context, o Options, r request) (*Function,
 	if err != nil {
 		return nil, err
 	}
-	f := &Function{demands: l.Demands, outputs: l.Outputs, variables: l.Inputs, elems: l.Elems, strings: l.Strings, open: r.open}
-	for _, v := range l.Inputs {
-		f.inputs = append(f.inputs, v.Name())
-	}
-	outputs := slices.Clone(l.Values)
-	for _, d := range f.demands {
+	f := &Function{l: l, open: r.open}
+	outputs := l.Values
+	for _, d := range l.Demands {
 		if d.Input < 0 {
 			outputs = append(outputs, d.Variable)
 		}
 	}
+	l.Values = nil // the function has what passes make of them
 	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, MaxBytes: o.MaxBytes, Used: func(a *array.Array) { forget(s.file, a) }}
 	switch {
 	case o.Optimizer != nil && s.constants != nil:

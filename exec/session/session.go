@@ -81,37 +81,24 @@ func (r *SessionRunner) Run(ctx context.Context, inputs map[string]*array.Array)
 type caller func(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error)
 
 func (r *SessionRunner) call(ctx context.Context, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	latest, err := r.runnerOf(f)
+	runner, err := r.runnerOf(f)
 	if err != nil {
 		return nil, err
 	}
 	for _, room := range r.rooms {
-		latest.lendRoom(room.output, room.memory)
-	}
-	return latest.Run(ctx, inputs)
-}
-
-// runnerOf returns the runner of a function, and makes it the latest one.
-func (r *SessionRunner) runnerOf(f *Function) (*Runner, error) {
-	i := slices.IndexFunc(r.runners, func(r *Runner) bool { return r.f == f })
-	if i < 0 {
-		latest, err := r.runner(f)
-		if err != nil {
-			return nil, err
+		if i := f.output(room.output); i >= 0 {
+			runner.LendRoom(i, room.memory)
 		}
-		// The one that has not been used for longest goes.
-		r.runners = append(r.runners[:min(len(r.runners), maxRunners-1)], latest)
-		i = len(r.runners) - 1
 	}
-	latest := r.runners[i]
-	copy(r.runners[1:i+1], r.runners[:i])
-	r.runners[0] = latest
-	return latest, nil
+	return runner.Run(ctx, inputs)
 }
 
-// runner returns a runner of a function, whose values are in the memory of all. If that is not enough, the others
+// runnerOf returns the runner of a function, whose values are in the memory of all. If that is not enough, the others
 // go, which would keep it.
-func (r *SessionRunner) runner(f *Function) (*Runner, error) {
+func (r *SessionRunner) runnerOf(f *Function) (*Runner, error) {
+	if i := slices.IndexFunc(r.runners, func(r *Runner) bool { return r.f == f }); i >= 0 {
+		return r.runners[i], nil
+	}
 	if need := int(f.Memory().Block); need > r.block.Bytes() {
 		r.runners, r.block = nil, array.Block{}
 		r.block = array.NewBlock(need + need/8) // the next one may be for a little more
@@ -120,70 +107,56 @@ func (r *SessionRunner) runner(f *Function) (*Runner, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.runner(in), nil
+	r.runners = append(r.runners[max(len(r.runners)-maxRunners+1, 0):], f.runner(in))
+	return r.runners[len(r.runners)-1], nil
 }
 
-// An attempt is a function that inputs are not for, as an error says.
+// An attempt is a function that inputs are not for. If values that it depends on are others, known are those that a run
+// found, see otherValue.
 type attempt struct {
-	f   *Function
-	err error
+	f     *Function
+	known []lower.Demand
 }
 
 // excludes reports whether inputs are not for a function either. Values are asked for in the same order for inputs of the
-// same shapes, as long as those before are the same: where a run found another one, no function for it need be tried.
+// same types, as long as those before are the same: where a run found another one, no function for it need be tried.
 func (t attempt) excludes(f *Function) bool {
-	other := (*otherValue)(nil)
-	return f == t.f || errors.As(t.err, &other) && f.sameShapes(t.f) && !f.expects(t.f.demands[:other.at], other.value)
+	same := func(v, w *fgraph.Variable) bool { return v.Name() == w.Name() && v.Type() == w.Type() }
+	if n := len(t.known); n > 0 && slices.EqualFunc(f.l.Inputs, t.f.l.Inputs, same) {
+		expected := func(d, e lower.Demand) bool { return array.Equal(d.Value, e.Value) }
+		return n > len(f.l.Demands) || !slices.EqualFunc(f.l.Demands[:n], t.known, expected)
+	}
+	return f == t.f
 }
 
 func (s *Session) run(ctx context.Context, inputs map[string]*array.Array, c caller) (*Function, map[string]*array.Array, error) {
-	for tried := []attempt(nil); ; {
-		f, own := s.ready(inputs, tried), false
-		if f == nil {
-			var err error
-			if f, own, err = s.make(ctx, inputs, tried); err != nil {
-				return nil, nil, err
-			}
+	tried, anySizes := []attempt(nil), true
+	for {
+		f, own, err := s.function(ctx, inputs, tried, anySizes)
+		if err != nil {
+			return nil, nil, err
 		}
-		out, err := s.call(ctx, c, f, inputs)
-		if own && !f.open || !errors.Is(err, lower.ErrInput) {
+		out, err := c(ctx, f, inputs)
+		if err == nil || ctx.Err() != nil || !f.open && (own || !errors.Is(err, lower.ErrInput)) {
 			s.keep(f)
 			return f, out, err
 		}
-		if own {
-			s.giveUp(f, err) // it does not even take what it was made for
+		// One for any sizes may fail where another one would not: a size that is not known before is 1 in some runs, and
+		// was not broadcast. Unless it is for other values, there is no use in another one of its kind.
+		other := new(otherValue)
+		if found := errors.As(err, &other); f.open && (own || !found) {
+			anySizes = false
 		}
-		tried = append(tried, attempt{f, err})
+		tried = append(tried, attempt{f, other.known})
 	}
 }
 
-// call calls a function. One for any sizes may fail where another one would not: a size that is not known before is 1
-// in some runs, and was not broadcast. Such inputs are not for it, and it goes if that happens again and again.
-func (s *Session) call(ctx context.Context, c caller, f *Function, inputs map[string]*array.Array) (map[string]*array.Array, error) {
-	out, err := c(ctx, f, inputs)
-	if err == nil || !f.open || errors.Is(err, lower.ErrInput) || ctx.Err() != nil {
-		return out, err
+// function returns a function that may be for inputs, and whether it was made for them: many begin at a time, with inputs
+// of the same shapes, and one of them makes it.
+func (s *Session) function(ctx context.Context, inputs map[string]*array.Array, tried []attempt, anySizes bool) (f *Function, own bool, err error) {
+	if f := s.ready(inputs, tried); f != nil {
+		return f, false, nil
 	}
-	if f.failures.Add(1) == mostFailures {
-		s.giveUp(f, err)
-	}
-	return nil, fmt.Errorf("%w: of a graph for other sizes: %w", lower.ErrInput, err)
-}
-
-// giveUp makes no more functions for any sizes, and forgets the one that failed, if it was made.
-func (s *Session) giveUp(f *Function, err error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failed = err
-	s.functions = slices.DeleteFunc(s.functions, func(g *Function) bool { return g == f })
-}
-
-// mostFailures is how often a function for any sizes may fail.
-const mostFailures = 4
-
-// make makes a function for inputs. It returns one that another goroutine has made meanwhile if that may be for
-// these inputs: many begin at a time, with the same shapes.
-func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, tried []attempt) (f *Function, own bool, err error) {
 	select {
 	case s.making <- struct{}{}:
 		defer func() { <-s.making }()
@@ -198,27 +171,28 @@ func (s *Session) make(ctx context.Context, inputs map[string]*array.Array, trie
 	if err := s.generalize(ctx); err != nil {
 		return nil, false, err
 	}
-	if r, ok := anySizes(s.source.file.Graph, inputs); ok && s.wantsAnySizes(tried) {
-		if f, err = s.source.function(ctx, s.options, r); err == nil {
-			return s.add(f), true, nil
-		}
-		if ctx.Err() != nil || errors.Is(err, lower.ErrInput) {
-			return nil, false, err
-		}
-		s.giveUp(nil, err)
+	// One for any sizes takes as long to make as one for some sizes, and may be slower than that, so it pays from the
+	// second sizes on.
+	made, failed := s.Functions()
+	r, open := freed(s.source.file.Graph, inputs)
+	if !open || !anySizes || failed != nil || made == 0 && !s.options.AnySizes {
+		r = requestFor(inputs)
 	}
-	if f, err = s.source.function(ctx, s.options, requestFor(inputs)); err != nil {
+	f, err = s.source.function(ctx, s.options, r)
+	if r.open && err != nil && ctx.Err() == nil && !errors.Is(err, lower.ErrInput) {
+		s.mu.Lock()
+		s.failed = err
+		s.mu.Unlock()
+		f, err = s.source.function(ctx, s.options, requestFor(inputs))
+	}
+	if err != nil {
 		return nil, false, err
 	}
-	return s.add(f), true, nil
-}
-
-// wantsAnySizes reports whether the next function should be one for any sizes: it takes as long to make as one for
-// some sizes, and may be slower than that, so it pays from the second sizes on.
-func (s *Session) wantsAnySizes(tried []attempt) bool {
+	s.keep(f)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.failed == nil && (s.made > 0 || s.options.AnySizes) && !slices.ContainsFunc(tried, func(t attempt) bool { return t.f.open && t.f.failures.Load() > 0 })
+	s.made++
+	return f, true, nil
 }
 
 // Functions returns how many functions were made, and why none for any sizes could be, nil if one could or was not
@@ -267,41 +241,20 @@ func (s *Session) ready(inputs map[string]*array.Array, tried []attempt) *Functi
 	return nil
 }
 
-// sameShapes reports whether functions are for inputs of the same shapes.
-func (f *Function) sameShapes(g *Function) bool {
-	return slices.Equal(f.inputs, g.inputs) && slices.EqualFunc(f.variables, g.variables, func(v, w *fgraph.Variable) bool { return v.Type() == w.Type() })
-}
-
-// expects reports whether the values that the function depends on begin with those of demands and then have
-// this one.
-func (f *Function) expects(demands []lower.Demand, value *array.Array) bool {
-	n := len(demands)
-	return len(f.demands) > n && array.Equal(f.demands[n].Value, value) &&
-		slices.EqualFunc(f.demands[:n], demands, func(a, b lower.Demand) bool { return array.Equal(a.Value, b.Value) })
-}
-
-// keep makes a function the latest one, unless it has been given up meanwhile.
+// keep makes a function the latest one, and forgets those that have not been used for longest.
 func (s *Session) keep(f *Function) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if i := slices.Index(s.functions, f); i > 0 {
-		copy(s.functions[1:i+1], s.functions[:i])
-		s.functions[0] = f
+	if len(s.functions) > 0 && s.functions[0] == f {
+		return
 	}
-}
-
-// add makes a new function the latest one, and forgets those that have not been used for longest.
-func (s *Session) add(f *Function) *Function {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.made++
+	s.functions = slices.DeleteFunc(s.functions, func(g *Function) bool { return g == f })
 	s.functions = slices.Insert(s.functions, 0, f)
 	applies := 0
 	for i, f := range s.functions {
 		if applies += f.Graph().NumApplies(); i >= mostFunctions || i >= leastFunctions && applies > mostApplies {
 			s.functions = slices.Delete(s.functions, i, len(s.functions))
-			break
+			return
 		}
 	}
-	return f
 }

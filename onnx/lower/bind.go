@@ -86,7 +86,7 @@ func (b *binding) tensor(name string, t ir.Type, a *array.Array) (*value, error)
 		typ = freeType(a, t)
 	}
 	v := fgraph.NewInput(typ, name)
-	b.inputs, b.arguments, b.elems = append(b.inputs, v), append(b.arguments, a), append(b.elems, elem)
+	b.inputs, b.elems = append(b.inputs, v), append(b.elems, elem)
 	b.values.Set(v, a)
 	if b.open != nil {
 		v = b.open.free(v, t)

@@ -46,6 +46,17 @@ func (c *call) body(name string) *body {
 	return nil
 }
 
+// maxKept bounds the bytes of values that are kept in a loop that is unrolled: each round may ask for one that goes on
+// from that of the round before.
+const maxKept = 1 << 30
+
+// keep makes the interpreter keep so many bytes of values, until what it returns is called.
+func (l *lowering) keep(bytes int64) (end func()) {
+	outer := l.values.KeepAll
+	l.values.KeepAll = bytes
+	return func() { l.values.KeepAll = outer }
+}
+
 // maxUnrolled bounds the applies that loops make of their bodies.
 const maxUnrolled = 1 << 15
 
@@ -120,8 +131,7 @@ func (c *call) loop() []*value {
 	if c.has(1) {
 		more = c.one(1) != 0
 	}
-	c.loops++
-	defer func() { c.loops-- }()
+	defer c.keep(maxKept)()
 	stacks := make([][]*value, len(b.Graph.Outputs())-1-len(state))
 	for i := int64(0); more && i != most; i++ {
 		number := &value{v: tensor.Constant(array.Scalar(i)), elem: onnx.Int64}
@@ -295,8 +305,7 @@ func (c *call) scanOver(in []*value, n int) []*value {
 		}
 	}
 	c.checkSteps(steps)
-	c.loops++
-	defer func() { c.loops-- }()
+	defer c.keep(maxKept)()
 	state, stacks := slices.Clone(in[:states]), make([][]*value, len(b.Graph.Outputs())-states)
 	for i := range steps {
 		args := slices.Clone(state)

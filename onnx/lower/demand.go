@@ -1,11 +1,9 @@
 package lower
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -21,27 +19,17 @@ type Demand struct {
 // valueOf computes a variable from the arguments. The graph depends on the value from then on.
 func (l *lowering) valueOf(v *fgraph.Variable) (*array.Array, error) {
 	if l.dependsOnSizes(v) {
-		return nil, fmt.Errorf("%w: a value", ErrSizes)
+		return nil, ErrSizes
 	}
 	return l.demand(v)
 }
 
 // demand is valueOf, also of what can be another value for other sizes: it is seldom another one, as a condition is.
 func (l *lowering) demand(v *fgraph.Variable) (*array.Array, error) {
-	if a := tensor.ConstantOf(v); a != nil {
-		return a, nil
-	}
-	// In a loop that is unrolled each round may ask for a value that goes on from that of the round before.
-	if l.values.KeepAll = 0; l.loops > 0 {
-		l.values.KeepAll = maxKept
-	}
 	a, err := l.values.Value(v)
-	if err == nil && !l.demanded[v] {
+	if err == nil && !v.IsConstant() && !l.demanded[v] {
 		l.demanded[v] = true
 		l.demands = append(l.demands, Demand{v, a, slices.Index(l.inputs, v)})
 	}
 	return a, err
 }
-
-// maxKept bounds the bytes of values that are kept to compute conditions.
-const maxKept = 1 << 30

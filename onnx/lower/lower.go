@@ -47,9 +47,8 @@ const maxDepth = 32
 // A Lowered is a graph of tensors that computes a model for inputs of some shapes, as long as Demands are
 // what they were.
 type Lowered struct {
-	// Inputs have the names of the inputs of the model. Arguments are those that it was lowered for.
-	Inputs    []*fgraph.Variable
-	Arguments []*array.Array
+	// Inputs have the names of the inputs of the model.
+	Inputs []*fgraph.Variable
 	// Elems are the types of the elements of the inputs. Those that are strings, and such outputs, are numbers of Strings.
 	Elems   []onnx.DataType
 	Strings *Strings
@@ -82,7 +81,7 @@ func Graph(ctx context.Context, g *fgraph.FunctionGraph, names []string, o Optio
 		return nil, err
 	}
 	l.region(root, s)
-	f := &Lowered{Inputs: l.inputs, Arguments: l.arguments, Elems: l.elems, Strings: l.strings}
+	f := &Lowered{Inputs: l.inputs, Elems: l.elems, Strings: l.strings}
 	for i, out := range g.Outputs() {
 		v, failed := l.of(out, s)
 		switch {
@@ -118,12 +117,10 @@ type lowering struct {
 	options   Options
 	depth     int
 	inputs    []*fgraph.Variable
-	arguments []*array.Array
 	elems     []onnx.DataType // of inputs
 	strings   *Strings
 	demands   []Demand
 	demanded  map[*fgraph.Variable]bool
-	loops     int                  // how many loops are around
 	values    *interp.Interpreter  // of arguments, and what has been asked for
 	constants map[*ir.Value]*value // nil for one that can't be read
 	divided   map[*fgraph.FunctionGraph]*ir.Region

@@ -181,9 +181,7 @@ func (c *call) asOp(p looped) (out []*value, err error) {
 }
 
 func (c *call) rounds(p looped) []*value {
-	outer := c.loops
-	c.loops = 0 // values that are asked for in the body are the same in all rounds
-	defer func() { c.loops = outer }()
+	defer c.keep(0)() // values that are asked for in the body are the same in all rounds
 	given, args := c.roundInputs(p)
 	made := p.body.run(args...)
 	more := &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}
