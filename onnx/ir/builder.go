@@ -146,6 +146,14 @@ func (b *Builder) cast(x variable, t onnx.DataType) variable {
 	return b.do("Cast", x, Int("to", int64(t)))
 }
 
+// rounded rounds what is computed in float32s to half floats if inputs were such: ONNX Runtime keeps it so.
+func (b *Builder) rounded(x variable) variable {
+	if b.half == onnx.Undefined {
+		return x
+	}
+	return b.cast(b.cast(x, b.half), onnx.Float)
+}
+
 func (b *Builder) reshape(x variable, shape ...int64) variable { return b.do("Reshape", x, shape) }
 
 func (b *Builder) unsqueeze(x variable, axes ...int64) variable { return b.do("Unsqueeze", x, axes) }

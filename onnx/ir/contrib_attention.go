@@ -318,7 +318,7 @@ func groupQuery(b *Builder) []variable {
 		}
 		cos, sin := b.angles(b.x(7), at), b.angles(b.x(8), at)
 		interleaved := b.Op.Int("rotary_interleaved", 0) != 0
-		q, k = b.turned(q, cos, sin, interleaved), b.turned(k, cos, sin, interleaved)
+		q, k = b.rounded(b.turned(q, cos, sin, interleaved)), b.rounded(b.turned(k, cos, sin, interleaved))
 	}
 	presentK, presentV := k, v
 	switch {

@@ -19,7 +19,7 @@ var contributed = map[string]func(c *call) []*value{
 	"com.microsoft.LinearAttention":     (*call).linearAttention,
 
 	"com.microsoft.Inverse": func(c *call) []*value {
-		return c.like(c.routine("Inverse", nil, []variable{c.floats(0)}, tensor.NewType(array.Float64, c.shape(c.x(0))...))[0])
+		return c.like(c.routine("Inverse", c.elem(0) == onnx.Float16, []variable{c.floats(0)}, tensor.NewType(array.Float64, c.shape(c.x(0))...))[0])
 	},
 	"com.microsoft.MurmurHash3": func(c *call) []*value {
 		elem := onnx.Uint32
@@ -84,17 +84,28 @@ var contributed = map[string]func(c *call) []*value{
 	},
 }
 
-// inverted inverts matrices by elimination.
-func inverted(_ any, in []*array.Array) ([]*array.Array, error) {
+// inverted inverts matrices by elimination and substitution. For half floats each step is rounded to one, and what goes
+// into a row is added up in blocks of four rows, as in ONNX Runtime: another order gives other numbers.
+func inverted(halves bool, in []*array.Array) ([]*array.Array, error) {
 	y := array.New(array.Float64, in[0].Shape()...)
 	x, out, shape := slices.Clone(array.Slice[float64](in[0])), array.Slice[float64](y), in[0].Shape()
 	if len(shape) < 2 || shape[len(shape)-1] != shape[len(shape)-2] {
 		return nil, fmt.Errorf("%v is no shape of square matrices", shape)
 	}
 	n := shape[len(shape)-1]
+	round, subtract := func(v float64) float64 { return v }, func(to, row []float64, by float64) { added(to, row, -by) }
+	if halves {
+		round = func(v float64) float64 { return float64(array.F16Of(float32(v)).Float32()) }
+		subtract = func(to, row []float64, by float64) {
+			for j := range to {
+				to[j] = round(to[j] - round(row[j]*by))
+			}
+		}
+	}
+	sum := make([]float64, n)
 	for ; len(x) > 0; x, out = x[n*n:], out[n*n:] {
-		for i := range n {
-			out[i*n+i] = 1
+		for k := range n {
+			out[k*n+k] = 1
 		}
 		for k := range n {
 			// Partial pivoting: dividing by a small pivot would make rounding errors large.
@@ -108,14 +119,35 @@ func inverted(_ any, in []*array.Array) ([]*array.Array, error) {
 				x[k*n+j], x[best*n+j] = x[best*n+j], x[k*n+j]
 				out[k*n+j], out[best*n+j] = out[best*n+j], out[k*n+j]
 			}
-			pivot := 1 / x[k*n+k]
-			scaled(x[k*n:][:n], pivot)
-			scaled(out[k*n:][:n], pivot)
-			for i := range n {
-				if by := -x[i*n+k]; i != k {
-					added(x[i*n:][:n], x[k*n:], by)
-					added(out[i*n:][:n], out[k*n:], by)
-				}
+			for i := k + 1; i < n; i++ {
+				x[i*n+k] = round(x[i*n+k] / x[k*n+k])
+				subtract(x[i*n+k+1:][:n-k-1], x[k*n+k+1:], x[i*n+k])
+			}
+		}
+		reduce := func(to []float64, i, from, end int) {
+			for j := from; j < end; j++ {
+				subtract(to, out[j*n:], x[i*n+j])
+			}
+		}
+		// far are the rows of other blocks, near those of its own block.
+		solve := func(i, far, farEnd, near, nearEnd int) {
+			clear(sum)
+			reduce(sum, i, far, farEnd)
+			row := out[i*n:][:n]
+			subtract(row, sum, -1)
+			reduce(row, i, near, nearEnd)
+		}
+		const block = 4
+		for i := range n {
+			start := i / block * block
+			solve(i, 0, start, start, i)
+		}
+		for i := n - 1; i >= 0; i-- {
+			end := min(i/block*block+block, n)
+			solve(i, end, n, i+1, end)
+			inverse := round(1 / x[i*n+i])
+			for j := range n {
+				out[i*n+j] = round(out[i*n+j] * inverse)
 			}
 		}
 	}
