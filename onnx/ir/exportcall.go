@@ -149,7 +149,7 @@ func (w *writer) versionedName(f *onnx.Function, op *Op, version int64) (domain,
 // finish completes a model: the functions that it still calls, in the order of the file, and the versions
 // of all domains.
 func (e *exporter) finish(m *onnx.Model) {
-	if len(e.Model.Functions) == 0 && len(e.versioned) == 0 && e.opsets[""] != 0 {
+	if len(e.Model.Functions) == 0 && len(e.versioned) == 0 && len(e.domains) == 0 && e.opsets[""] != 0 {
 		return
 	}
 	functions := make(map[string]*onnx.Function)
@@ -206,10 +206,16 @@ func (e *exporter) addDomains(m *onnx.Model, used map[string]bool) {
 	m.Opsets = append(slices.Clip(m.Opsets), list...)
 }
 
-// noteDomain notes the version of a domain that only a function of the model says.
+// noteDomain notes the version of a domain that the model does not say: only a function of it does, or a rule has made
+// the node.
 func (e *exporter) noteDomain(a *fgraph.Apply) {
-	f, domain := e.inFunction(a), a.Op().(*Op).Domain
-	if f != nil && domain != "" && e.opsets[domain] == 0 {
-		e.domains[domain] = cmp.Or(e.domains[domain], f.opsets[domain])
+	domain := a.Op().(*Op).Domain
+	if domain == "" || e.opsets[domain] != 0 {
+		return
 	}
+	version := int64(1)
+	if f := e.inFunction(a); f != nil {
+		version = cmp.Or(f.opsets[domain], version)
+	}
+	e.domains[domain] = cmp.Or(e.domains[domain], version)
 }

@@ -389,6 +389,19 @@ func TestInlinedDomains(t *testing.T) {
 	if len(m.Opsets) != 2 {
 		t.Error("the model that was imported has changed")
 	}
+	// A rule may make nodes of a domain that nothing in the model has.
+	g = imported(t, withFunctions([]*onnx.Node{calling("f", "i", "y")}, f))
+	replace(t, g, "y", func(v *fgraph.Variable) *fgraph.Variable {
+		operators := ir.Standard()
+		a, err := operators.Apply(operators.NewOp(ir.Op{Domain: "com.microsoft", Type: "FastGelu", Outputs: 1}), v.Owner().Inputs()...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return a.Out()
+	})
+	if out := exported(t, g); !slices.ContainsFunc(out.Opsets, func(o *onnx.Opset) bool { return o.Domain == "com.microsoft" && o.Version == 1 }) {
+		t.Errorf("%s with the domains %v", ops(out.Graph), out.Opsets)
+	}
 	// A model of calls alone has no version of ONNX's operators.
 	m = withFunctions([]*onnx.Node{calling("f", "x", "y")}, f)
 	m.Graph.Nodes, m.Opsets = m.Graph.Nodes[1:], m.Opsets[1:]

@@ -1,13 +1,124 @@
 package onnxpass
 
 import (
+	"fmt"
+	"slices"
+
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/pattern"
 )
 
 // contribFunctions are about nodes that ONNX Runtime has.
-var contribFunctions = []pattern.Function{
+func contribFunctions(v vocabulary) []pattern.Function {
+	return append(slices.Clone(contribGuards),
+		pattern.NewBuilder("(whole_rows m s n)", 1, "the mask m with a row for each of the scores s, and not one for all; of n, whose last dimension but one is that of rows", v.wholeRows),
+		pattern.NewBuilder("(heads_together n)", 1, "[N, heads, rows, size] as [N, rows, heads*size]", func(a pattern.Args) (*fgraph.Variable, error) {
+			dims, _ := ir.TypeOf(a.Vars[0]).Shape()
+			n, ok := dims[1].Times(dims[3]).Number()
+			if !ok {
+				return nil, fmt.Errorf("%w: unknown sizes", errNotComputed)
+			}
+			x, err := v.operators.Make("Transpose", []*onnx.Attribute{ir.Ints("perm", 0, 2, 1, 3)}, a.Vars[0])
+			if err != nil {
+				return nil, err
+			}
+			return v.operators.Make("Reshape", nil, x, ir.Int64s(0, 0, n))
+		}),
+		pattern.NewBuilder("(rows_of t)", 1, "[N, rows, size] as a table [N*rows, size]", func(a pattern.Args) (*fgraph.Variable, error) {
+			dims, _ := ir.TypeOf(a.Vars[0]).Shape()
+			n, ok := dims[len(dims)-1].Number()
+			if !ok {
+				return nil, fmt.Errorf("%w: an unknown size", errNotComputed)
+			}
+			return v.operators.Make("Reshape", nil, a.Vars[0], ir.Int64s(-1, n))
+		}),
+		pattern.NewBuilder("(places t)", 1, "where the rows of t, [N, rows, size], are in the table that they are", v.places),
+	)
+}
+
+// wholeRows expands a mask: ONNX Runtime wants a row for each query.
+func (v vocabulary) wholeRows(a pattern.Args) (*fgraph.Variable, error) {
+	m, n := a.Vars[0], a.Vars[2]
+	rows, _ := ir.TypeOf(m).Shape()
+	scores, _ := ir.TypeOf(a.Vars[1]).Shape()
+	if rows[2].Same(scores[2]) {
+		return m, nil
+	}
+	length, err := v.sizes(n, int64(ir.TypeOf(n).Rank()-2), 1)
+	if err != nil {
+		return nil, err
+	}
+	one := ir.Int64s(1)
+	shape, err := v.operators.Make("Concat", []*onnx.Attribute{ir.Int("axis", 0)}, one, one, length, one)
+	if err != nil {
+		return nil, err
+	}
+	return v.operators.Make("Expand", nil, m, shape)
+}
+
+// sizes returns some sizes of a tensor.
+func (v vocabulary) sizes(x *fgraph.Variable, from, n int64) (*fgraph.Variable, error) {
+	shape, err := v.operators.Make("Shape", nil, x)
+	if err != nil {
+		return nil, err
+	}
+	return v.operators.Make("Slice", nil, shape, ir.Int64s(from), ir.Int64s(from+n), ir.Int64s(0))
+}
+
+// places returns the numbers from 0 on in the shape of the first two dimensions of a tensor.
+func (v vocabulary) places(a pattern.Args) (*fgraph.Variable, error) {
+	shape, err := v.sizes(a.Vars[0], 0, 2)
+	if err != nil {
+		return nil, err
+	}
+	n, err := v.operators.Make("ReduceProd", []*onnx.Attribute{ir.Int("keepdims", 0)}, shape)
+	if err != nil {
+		return nil, err
+	}
+	if n, err = v.operators.Make("Range", nil, ir.Int64(0), n, ir.Int64(1)); err != nil {
+		return nil, err
+	}
+	return v.operators.Make("Reshape", nil, n, shape)
+}
+
+var contribGuards = []pattern.Function{
+	pattern.NewBuilder("(left_out x)", 0, "an input that is left out", func(pattern.Args) (*fgraph.Variable, error) { return ir.Missing(), nil }),
+	pattern.NewGuard("parts_of(y, q)", 2, "y is q, whose last dimension, the third one, is divided in two", func(a pattern.Args) bool {
+		y, _ := ir.TypeOf(a.Vars[0]).Shape()
+		q, _ := ir.TypeOf(a.Vars[1]).Shape()
+		return len(y) == 4 && len(q) == 3 && q[0].Same(y[0]) && q[1].Same(y[1]) && numbers(y[2:]) && q[2].Same(y[2].Times(y[3]))
+	}),
+	pattern.NewGuard("heads(q, k, v)", 1, "queries q, turned keys k and values v are of as many items and heads, whose sizes are known", func(a pattern.Args) bool {
+		q, _ := ir.TypeOf(a.Vars[0]).Shape()
+		for _, v := range a.Vars[1:] {
+			if x, _ := ir.TypeOf(v).Shape(); len(q) != 4 || len(x) != 4 || !x[0].Same(q[0]) || !x[1].Same(q[1]) {
+				return false
+			}
+		}
+		return numbers(q[1:2]) && numbers(q[3:])
+	}),
+	pattern.NewGuard("mask(m, s)", 2, "m has a row for each of the scores s, or one for all", func(a pattern.Args) bool {
+		m, _ := ir.TypeOf(a.Vars[0]).Shape()
+		s, _ := ir.TypeOf(a.Vars[1]).Shape()
+		return len(m) == 4 && len(s) == 4 && broadcastTo(a.Vars[0], a.Vars[1]) && m[3].Same(s[3])
+	}),
+	pattern.NewGuard("twice({a}, t, x)", 1, "a Concat of t, [N, rows, size], with itself has rows for x, [N, heads, rows, twice the size]", func(a pattern.Args) bool {
+		t, _ := ir.TypeOf(a.Vars[0]).Shape()
+		x, _ := ir.TypeOf(a.Vars[1]).Shape()
+		axis, ok := axisOf(parse(a.Params[0]), 0, len(t))
+		return ok && axis == 2 && len(t) == 3 && len(x) == 4 && t[0].Same(x[0]) && t[1].Same(x[2]) && t[2].Times(ir.Known(2)).Same(x[3]) && numbers(t[2:])
+	}),
+	attributesFunction("attention(n)", "the attributes of attention whose queries are n, which have their factor", func(a pattern.Args, _ attributeList) attributeList {
+		return attentionOf(a, 1)
+	}),
+	attributesFunction("attention_times(n, c)", "the attributes of attention whose queries are n, with the factor c", func(a pattern.Args, _ attributeList) attributeList {
+		return attentionOf(a, numberAt(a, 1))
+	}),
+	attributesFunction("attention_over(n, c)", "the attributes of attention whose queries are n, with the divisor c", func(a pattern.Args, _ attributeList) attributeList {
+		return attentionOf(a, 1/numberAt(a, 1))
+	}),
 	pattern.NewGuard("of_last(b, x)", 2, "b has an element for each of the last dimension of x, which has 2 or 3 dimensions", func(a pattern.Args) bool {
 		b, ranked := ir.TypeOf(a.Vars[0]).Shape()
 		x, too := ir.TypeOf(a.Vars[1]).Shape()
@@ -44,4 +155,15 @@ var contribFunctions = []pattern.Function{
 	attributesFunction("quick_alpha(a)", "the number a as the attribute alpha", func(a pattern.Args, _ attributeList) attributeList {
 		return attributeList{ir.Float("alpha", numberAt(a, 0))}
 	}),
+}
+
+func attentionOf(a pattern.Args, scale float32) attributeList {
+	dims, _ := ir.TypeOf(a.Vars[0]).Shape()
+	n, _ := dims[1].Number()
+	return attributeList{ir.Int("num_heads", n), ir.Float("scale", scale)}
+}
+
+// numbers reports whether all sizes are known.
+func numbers(dims []ir.Dim) bool {
+	return !slices.ContainsFunc(dims, func(d ir.Dim) bool { _, ok := d.Number(); return !ok })
 }

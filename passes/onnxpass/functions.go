@@ -11,7 +11,7 @@ import (
 // functions are those that rules call.
 func (v vocabulary) functions() []pattern.Function {
 	return slices.Concat(nopFunctions, reshapeFunctions, indexFunctions,
-		computedFunctions, linearFunctions(v), padFunctions, productFunctions, activationFunctions, composeFunctions, normFunctions, reductionFunctions, contribFunctions, []pattern.Function{
+		computedFunctions, linearFunctions(v), padFunctions, productFunctions, activationFunctions, composeFunctions, normFunctions, reductionFunctions, contribFunctions(v), []pattern.Function{
 			pattern.NewGuard("fits(x)", 1, "x is known to have the type and shape of what is replaced", func(a pattern.Args) bool { return sameType(a.Vars[0], a.Root.Out()) }),
 		})
 }
