@@ -3997,6 +3997,10 @@ TEXT ·winograd2InBlocks(SB), NOSPLIT, $0-8
 	MOVD combining_pieces(R0), R4
 	MOVD combining_srcLine(R0), R2
 	MOVD combining_dstLine(R0), R11
+	FMOVS combining_half(R0), F14
+	VDUP V14.S[0], V14.S4
+	FMOVS combining_root(R0), F15
+	VDUP V15.S[0], V15.S4
 piece:
 	MOVD combining_blocks(R0), R5
 	MOVD R1, R13
@@ -4110,6 +4114,10 @@ TEXT ·winograd2OutBlocks(SB), NOSPLIT, $0-8
 	MOVD combining_pieces(R0), R4
 	MOVD combining_srcLine(R0), R2
 	MOVD combining_dstLine(R0), R11
+	FMOVS combining_half(R0), F14
+	VDUP V14.S[0], V14.S4
+	FMOVS combining_root(R0), F15
+	VDUP V15.S[0], V15.S4
 piece:
 	MOVD combining_blocks(R0), R5
 	MOVD R1, R13
@@ -4207,6 +4215,10 @@ TEXT ·winograd4InBlocks(SB), NOSPLIT, $0-8
 	MOVD combining_pieces(R0), R4
 	MOVD combining_srcLine(R0), R2
 	MOVD combining_dstLine(R0), R11
+	FMOVS combining_half(R0), F14
+	VDUP V14.S[0], V14.S4
+	FMOVS combining_root(R0), F15
+	VDUP V15.S[0], V15.S4
 piece:
 	MOVD combining_blocks(R0), R5
 	MOVD R1, R13
@@ -4226,28 +4238,25 @@ block:
 	ADD R2, R3
 	FMOVQ 0(R3), F5
 	ADD R2, R3
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
-	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
-	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
-	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
-	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
-	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
-	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
-	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
-	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d44c // fadd v12.4s, v2.4s, v2.4s
+	WORD $0x4eacd406 // fsub v6.4s, v0.4s, v12.4s
+	WORD $0x4eacd48d // fsub v13.4s, v4.4s, v12.4s
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
 	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
-	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
-	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
-	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
-	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e21d420 // fadd v0.4s, v1.4s, v1.4s
+	WORD $0x4ea0d460 // fsub v0.4s, v3.4s, v0.4s
+	WORD $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
+	WORD $0x4e20d5a7 // fadd v7.4s, v13.4s, v0.4s
+	WORD $0x4ea0d5a8 // fsub v8.4s, v13.4s, v0.4s
+	WORD $0x4e23d46c // fadd v12.4s, v3.4s, v3.4s
+	WORD $0x4ea1d58c // fsub v12.4s, v12.4s, v1.4s
+	WORD $0x6e2edc63 // fmul v3.4s, v3.4s, v14.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	WORD $0x4eacd4ab // fsub v11.4s, v5.4s, v12.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	WORD $0x4e2cd489 // fadd v9.4s, v4.4s, v12.4s
+	WORD $0x4eacd48a // fsub v10.4s, v4.4s, v12.4s
 	FMOVQ F6, 0(R10)
 	ADD R11, R10
 	FMOVQ F7, 0(R10)
@@ -4274,28 +4283,25 @@ block:
 	ADD R2, R3
 	FMOVQ 16(R3), F5
 	ADD R2, R3
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
-	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
-	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
-	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
-	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
-	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
-	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
-	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
-	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d44c // fadd v12.4s, v2.4s, v2.4s
+	WORD $0x4eacd406 // fsub v6.4s, v0.4s, v12.4s
+	WORD $0x4eacd48d // fsub v13.4s, v4.4s, v12.4s
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
 	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
-	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
-	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
-	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
-	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e21d420 // fadd v0.4s, v1.4s, v1.4s
+	WORD $0x4ea0d460 // fsub v0.4s, v3.4s, v0.4s
+	WORD $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
+	WORD $0x4e20d5a7 // fadd v7.4s, v13.4s, v0.4s
+	WORD $0x4ea0d5a8 // fsub v8.4s, v13.4s, v0.4s
+	WORD $0x4e23d46c // fadd v12.4s, v3.4s, v3.4s
+	WORD $0x4ea1d58c // fsub v12.4s, v12.4s, v1.4s
+	WORD $0x6e2edc63 // fmul v3.4s, v3.4s, v14.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	WORD $0x4eacd4ab // fsub v11.4s, v5.4s, v12.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	WORD $0x4e2cd489 // fadd v9.4s, v4.4s, v12.4s
+	WORD $0x4eacd48a // fsub v10.4s, v4.4s, v12.4s
 	FMOVQ F6, 16(R10)
 	ADD R11, R10
 	FMOVQ F7, 16(R10)
@@ -4322,28 +4328,25 @@ block:
 	ADD R2, R3
 	FMOVQ 32(R3), F5
 	ADD R2, R3
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
-	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
-	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
-	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
-	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
-	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
-	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
-	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
-	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d44c // fadd v12.4s, v2.4s, v2.4s
+	WORD $0x4eacd406 // fsub v6.4s, v0.4s, v12.4s
+	WORD $0x4eacd48d // fsub v13.4s, v4.4s, v12.4s
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
 	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
-	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
-	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
-	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
-	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e21d420 // fadd v0.4s, v1.4s, v1.4s
+	WORD $0x4ea0d460 // fsub v0.4s, v3.4s, v0.4s
+	WORD $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
+	WORD $0x4e20d5a7 // fadd v7.4s, v13.4s, v0.4s
+	WORD $0x4ea0d5a8 // fsub v8.4s, v13.4s, v0.4s
+	WORD $0x4e23d46c // fadd v12.4s, v3.4s, v3.4s
+	WORD $0x4ea1d58c // fsub v12.4s, v12.4s, v1.4s
+	WORD $0x6e2edc63 // fmul v3.4s, v3.4s, v14.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	WORD $0x4eacd4ab // fsub v11.4s, v5.4s, v12.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	WORD $0x4e2cd489 // fadd v9.4s, v4.4s, v12.4s
+	WORD $0x4eacd48a // fsub v10.4s, v4.4s, v12.4s
 	FMOVQ F6, 32(R10)
 	ADD R11, R10
 	FMOVQ F7, 32(R10)
@@ -4370,28 +4373,25 @@ block:
 	ADD R2, R3
 	FMOVQ 48(R3), F5
 	ADD R2, R3
-	WORD $0x4ea2d406 // fsub v6.4s, v0.4s, v2.4s
-	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
-	WORD $0x4e26d4c6 // fadd v6.4s, v6.4s, v6.4s
-	WORD $0x4ea3d42b // fsub v11.4s, v1.4s, v3.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4e2bd56b // fadd v11.4s, v11.4s, v11.4s
-	WORD $0x4ea3d4a0 // fsub v0.4s, v5.4s, v3.4s
-	WORD $0x4e20d56b // fadd v11.4s, v11.4s, v0.4s
-	WORD $0x4ea2d485 // fsub v5.4s, v4.4s, v2.4s
-	WORD $0x4e25d4c6 // fadd v6.4s, v6.4s, v5.4s
-	WORD $0x4ea1d460 // fsub v0.4s, v3.4s, v1.4s
-	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x4e20d4a9 // fadd v9.4s, v5.4s, v0.4s
-	WORD $0x4ea0d4aa // fsub v10.4s, v5.4s, v0.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
+	WORD $0x4e22d44c // fadd v12.4s, v2.4s, v2.4s
+	WORD $0x4eacd406 // fsub v6.4s, v0.4s, v12.4s
+	WORD $0x4eacd48d // fsub v13.4s, v4.4s, v12.4s
+	WORD $0x6e2edc42 // fmul v2.4s, v2.4s, v14.4s
 	WORD $0x4ea2d484 // fsub v4.4s, v4.4s, v2.4s
-	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
-	WORD $0x4e21d421 // fadd v1.4s, v1.4s, v1.4s
-	WORD $0x4ea1d463 // fsub v3.4s, v3.4s, v1.4s
-	WORD $0x4e23d487 // fadd v7.4s, v4.4s, v3.4s
-	WORD $0x4ea3d488 // fsub v8.4s, v4.4s, v3.4s
+	WORD $0x4e24d4c6 // fadd v6.4s, v6.4s, v4.4s
+	WORD $0x4e21d420 // fadd v0.4s, v1.4s, v1.4s
+	WORD $0x4ea0d460 // fsub v0.4s, v3.4s, v0.4s
+	WORD $0x6e2fdc00 // fmul v0.4s, v0.4s, v15.4s
+	WORD $0x4e20d5a7 // fadd v7.4s, v13.4s, v0.4s
+	WORD $0x4ea0d5a8 // fsub v8.4s, v13.4s, v0.4s
+	WORD $0x4e23d46c // fadd v12.4s, v3.4s, v3.4s
+	WORD $0x4ea1d58c // fsub v12.4s, v12.4s, v1.4s
+	WORD $0x6e2edc63 // fmul v3.4s, v3.4s, v14.4s
+	WORD $0x4ea3d4a5 // fsub v5.4s, v5.4s, v3.4s
+	WORD $0x4eacd4ab // fsub v11.4s, v5.4s, v12.4s
+	WORD $0x6e2fdd8c // fmul v12.4s, v12.4s, v15.4s
+	WORD $0x4e2cd489 // fadd v9.4s, v4.4s, v12.4s
+	WORD $0x4eacd48a // fsub v10.4s, v4.4s, v12.4s
 	FMOVQ F6, 48(R10)
 	ADD R11, R10
 	FMOVQ F7, 48(R10)
@@ -4424,6 +4424,10 @@ TEXT ·winograd4OutBlocks(SB), NOSPLIT, $0-8
 	MOVD combining_pieces(R0), R4
 	MOVD combining_srcLine(R0), R2
 	MOVD combining_dstLine(R0), R11
+	FMOVS combining_half(R0), F14
+	VDUP V14.S[0], V14.S4
+	FMOVS combining_root(R0), F15
+	VDUP V15.S[0], V15.S4
 piece:
 	MOVD combining_blocks(R0), R5
 	MOVD R1, R13
@@ -4447,17 +4451,18 @@ block:
 	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
 	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
 	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
-	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
-	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
 	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e2ad54b // fadd v11.4s, v10.4s, v10.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	WORD $0x4e2bd406 // fadd v6.4s, v0.4s, v11.4s
 	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
-	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e2fdd48 // fmul v8.4s, v10.4s, v15.4s
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e25d429 // fadd v9.4s, v1.4s, v5.4s
 	FMOVQ F6, 0(R10)
 	ADD R11, R10
 	FMOVQ F7, 0(R10)
@@ -4484,17 +4489,18 @@ block:
 	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
 	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
 	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
-	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
-	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
 	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e2ad54b // fadd v11.4s, v10.4s, v10.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	WORD $0x4e2bd406 // fadd v6.4s, v0.4s, v11.4s
 	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
-	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e2fdd48 // fmul v8.4s, v10.4s, v15.4s
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e25d429 // fadd v9.4s, v1.4s, v5.4s
 	FMOVQ F6, 16(R10)
 	ADD R11, R10
 	FMOVQ F7, 16(R10)
@@ -4521,17 +4527,18 @@ block:
 	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
 	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
 	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
-	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
-	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
 	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e2ad54b // fadd v11.4s, v10.4s, v10.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	WORD $0x4e2bd406 // fadd v6.4s, v0.4s, v11.4s
 	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
-	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e2fdd48 // fmul v8.4s, v10.4s, v15.4s
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e25d429 // fadd v9.4s, v1.4s, v5.4s
 	FMOVQ F6, 32(R10)
 	ADD R11, R10
 	FMOVQ F7, 32(R10)
@@ -4558,17 +4565,18 @@ block:
 	WORD $0x4ea2d421 // fsub v1.4s, v1.4s, v2.4s
 	WORD $0x4e24d462 // fadd v2.4s, v3.4s, v4.4s
 	WORD $0x4ea4d463 // fsub v3.4s, v3.4s, v4.4s
-	WORD $0x4e2ad406 // fadd v6.4s, v0.4s, v10.4s
-	WORD $0x4e22d4c6 // fadd v6.4s, v6.4s, v2.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
 	WORD $0x4e23d427 // fadd v7.4s, v1.4s, v3.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
-	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e2ad54b // fadd v11.4s, v10.4s, v10.4s
+	WORD $0x4e22d56b // fadd v11.4s, v11.4s, v2.4s
+	WORD $0x6e2fdd6b // fmul v11.4s, v11.4s, v15.4s
+	WORD $0x4e2bd406 // fadd v6.4s, v0.4s, v11.4s
 	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d442 // fadd v2.4s, v2.4s, v2.4s
-	WORD $0x4e22d548 // fadd v8.4s, v10.4s, v2.4s
-	WORD $0x4e23d429 // fadd v9.4s, v1.4s, v3.4s
-	WORD $0x4e25d529 // fadd v9.4s, v9.4s, v5.4s
+	WORD $0x4e22d54a // fadd v10.4s, v10.4s, v2.4s
+	WORD $0x6e2fdd48 // fmul v8.4s, v10.4s, v15.4s
+	WORD $0x6e2edc21 // fmul v1.4s, v1.4s, v14.4s
+	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+	WORD $0x4e25d429 // fadd v9.4s, v1.4s, v5.4s
 	FMOVQ F6, 48(R10)
 	ADD R11, R10
 	FMOVQ F7, 48(R10)

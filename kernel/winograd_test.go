@@ -2,12 +2,13 @@ package kernel
 
 import (
 	"fmt"
+	"math"
 	"math/rand/v2"
 	"testing"
 )
 
 // TestWinograd: combinations of the input and of weights, multiplied and combined, are the sums of
-// windows, for integers, which have no rounding.
+// windows, for integers, which only those of 4 outputs round.
 func TestWinograd(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for _, n := range []int{2, 4} {
@@ -27,7 +28,7 @@ func TestWinograd(t *testing.T) {
 		}
 		out.Combine(Lines{y[:], 1, 0}, Lines{u[:], 1, 0}, 1, 1)
 		for i := range n {
-			if want := float32(w[0])*x[i] + float32(w[1])*x[i+1] + float32(w[2])*x[i+2]; y[i] != want {
+			if want := float32(w[0])*x[i] + float32(w[1])*x[i+1] + float32(w[2])*x[i+2]; math.Abs(float64(y[i]-want)) > float64(n/4)*1e-4*24 {
 				t.Errorf("output %d of %d is %v, want %v", i, n, y[i], want)
 			}
 		}

@@ -59,7 +59,7 @@ func (op winogradOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op winogradOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := nothing[array.WinogradWeights]
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.Len() > 0 {
-		prepared = preparation.Once(w, winogradWeights(op.Tile), func(*kernel.Threads) *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile) })
+		prepared = preparation.Once(w, winogradWeights(op.Tile), func(t *kernel.Threads) *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile, t) })
 	}
 	return slideLast(op, op.conv(), 2, array.Float32, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.Winograd(y, in[0], in[1], prepared(ws), w, op.Tile, e, in[2:])

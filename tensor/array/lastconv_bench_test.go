@@ -30,7 +30,7 @@ func BenchmarkConvLast(b *testing.B) {
 			ws := &Workspace{}
 			var run func() error
 			if c.tile > 0 {
-				prepared := NewWinogradWeights(weights, c.tile)
+				prepared := NewWinogradWeights(weights, c.tile, nil)
 				run = func() error { return ws.Winograd(y, x, weights, prepared, w, c.tile, nil, nil) }
 			} else {
 				prepared := NewLastWeights(weights, 1, nil)

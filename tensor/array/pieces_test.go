@@ -144,7 +144,7 @@ var dividedOps = map[string]dividedOp{
 		w := Window{Dims: 2, Size: [MaxSpatial]int{3, 3}, Stride: [MaxSpatial]int{1, 1}, Dilation: [MaxSpatial]int{1, 1}, Before: [MaxSpatial]int{1, 1}, After: [MaxSpatial]int{1, 1}}
 		x, weights := randomArray(r, Float32, 1+r.IntN(2), 4+r.IntN(30), 4+r.IntN(30), in), randomArray(r, Float32, 3, 3, in, out)
 		shape := []int{x.shape[0], x.shape[1], x.shape[2], out}
-		prepared := NewWinogradWeights(weights, tile)
+		prepared := NewWinogradWeights(weights, tile, nil)
 		p, args, kinds := randomEpilogue(r, Float32, shape)
 		return into(Float32, shape, func(ws *Workspace, y *Array) error {
 			return ws.Winograd(y, x, weights, prepared, w, tile, NewEpilogue(p, kinds), args)

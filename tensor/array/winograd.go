@@ -16,34 +16,33 @@ type WinogradWeights struct {
 }
 
 // NewWinogradWeights combines weights, [3, 3, C, M] of float32s, for tiles of 2×2 or 4×4 positions.
-// They are combined as float64s and rounded once.
-func NewWinogradWeights(weights *Array, tile int) *WinogradWeights {
-	if !weights.Contiguous() {
-		weights = weights.Clone()
-	}
+// They are combined as float64s and rounded once. Threads share some of the work, unless t is nil.
+func NewWinogradWeights(weights *Array, tile int, t *kernel.Threads) *WinogradWeights {
 	points, in, out := tile+2, weights.shape[2], weights.shape[3]
-	n := in * out
-	w := Slice[float32](weights)
-	combined := make([]*Array, points*points)
-	for k := range combined {
-		combined[k] = New(Float32, in, out)
+	first := weights.channelsFirst()
+	if !first.Contiguous() {
+		first = first.Clone()
 	}
-	for i := range n {
+	var one, two, three = kernel.WinogradWeights(tile, 1, 0, 0), kernel.WinogradWeights(tile, 0, 1, 0), kernel.WinogradWeights(tile, 0, 0, 1)
+	p := &WinogradWeights{}
+	w, combined := Slice[float32](first), make([]float32, points*in*out)
+	for k := range points {
 		// Along one dimension of the window, and then what comes of it along the other.
-		var rows [3][6]float64
-		for a := range rows {
-			rows[a] = kernel.WinogradWeights(tile, float64(w[3*a*n+i]), float64(w[(3*a+1)*n+i]), float64(w[(3*a+2)*n+i]))
-		}
-		for j := range points {
-			column := kernel.WinogradWeights(tile, rows[0][j], rows[1][j], rows[2][j])
-			for k, v := range column[:points] {
-				Slice[float32](combined[k*points+j])[i] = float32(v)
+		a, b, c := one[k], two[k], three[k]
+		for i := range in * out {
+			w := w[9*i:][:9]
+			x := float64(a*float64(w[0])) + float64(b*float64(w[3])) + float64(c*float64(w[6]))
+			y := float64(a*float64(w[1])) + float64(b*float64(w[4])) + float64(c*float64(w[7]))
+			z := float64(a*float64(w[2])) + float64(b*float64(w[5])) + float64(c*float64(w[8]))
+			for j := range points {
+				combined[j*in*out+i] = float32(float64(one[j]*x) + float64(two[j]*y) + float64(three[j]*z))
 			}
 		}
-	}
-	p := &WinogradWeights{}
-	for _, c := range combined {
-		p.factors = append(p.factors, NewFactor(c, nil))
+		for j := range points {
+			f := &Factor{rows: in, cols: out}
+			f.weights.SetWindows(t, kernel.Matrix{Rows: out, Cols: in, Stride: in, Data: combined[j*in*out:][:in*out]}, 1)
+			p.factors = append(p.factors, f)
+		}
 	}
 	return p
 }
@@ -74,7 +73,7 @@ func (ws *Workspace) Winograd(y, x, weights *Array, prepared *WinogradWeights, w
 		return ws.ConvLast(y, x, weights, nil, w, 1, e, args)
 	}
 	if prepared == nil {
-		prepared = NewWinogradWeights(weights, tile)
+		prepared = NewWinogradWeights(weights, tile, ws.Threads)
 	}
 	c := &winograd{lastConvolution: &lastConvolution{ws: ws, x: x, y: y, groups: 1, in: x.shape[3], out: y.shape[3]},
 		factors: prepared.factors, tile: tile, points: tile + 2, enter: kernel.Winograd2In, leave: kernel.Winograd2Out}

@@ -33,7 +33,7 @@ func TestWinograd(t *testing.T) {
 		if err := ws.ConvLast(want, ax, aw, nil, w, 1, NewEpilogue(p, kinds), args); err != nil {
 			t.Fatal(err)
 		}
-		prepared := NewWinogradWeights(aw, tile)
+		prepared := NewWinogradWeights(aw, tile, nil)
 		if trial%2 == 0 {
 			prepared = nil
 		}

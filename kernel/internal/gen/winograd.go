@@ -6,9 +6,9 @@ import (
 )
 
 // winograd writes the functions of winograd.go, which combine lines: 4 or 6 into as many for the
-// input, into 2 or 4 for the output. All factors are powers of two, and so made of sums. Their argument
-// is struct combining. The registers:
+// input, into 2 or 4 for the output. Their argument is struct combining. The registers:
 //
+//	14, 15   the factors ½ and √½
 //	DI       the arguments
 //	SI, R8   the lines of src and dst at the current piece
 //	BX, CX   remaining pieces, and blocks of a piece
@@ -22,16 +22,16 @@ func (g *vectors) winograd() {
 	}{
 		{"winograd2In", 4, 4, "SUB 0 2 4; ADD 1 2 5; SUB 2 1 6; SUB 1 3 7"},
 		{"winograd2Out", 4, 2, "ADD 0 1 4; ADD 4 2 4; SUB 1 2 5; SUB 5 3 5"},
-		{"winograd4In", 6, 6, "SUB 0 2 6; ADD 6 6 6; ADD 6 6 6; SUB 1 3 11; ADD 11 11 11; ADD 11 11 11; SUB 5 3 0; ADD 11 0 11; " +
-			// 0 is free now, and 5 from here on: c = d4 - d2, and e = 2(d3 - d1).
-			"SUB 4 2 5; ADD 6 5 6; SUB 3 1 0; ADD 0 0 0; ADD 5 0 9; SUB 5 0 10; " +
-			"ADD 2 2 2; ADD 2 2 2; SUB 4 2 4; ADD 1 1 1; ADD 1 1 1; SUB 3 1 3; ADD 4 3 7; SUB 4 3 8"},
-		{"winograd4Out", 6, 4, "ADD 1 2 10; SUB 1 2 1; ADD 3 4 2; SUB 3 4 3; ADD 0 10 6; ADD 6 2 6; " +
-			"ADD 3 3 3; ADD 1 3 7; ADD 3 3 3; ADD 3 3 3; ADD 2 2 2; ADD 2 2 2; ADD 10 2 8; ADD 1 3 9; ADD 9 5 9"},
+		{"winograd4In", 6, 6, "ADD 2 2 12; SUB 0 12 6; SUB 4 12 13; MUL 2 14 2; SUB 4 2 4; ADD 6 4 6; " +
+			"ADD 1 1 0; SUB 3 0 0; MUL 0 15 0; ADD 13 0 7; SUB 13 0 8; " +
+			"ADD 3 3 12; SUB 12 1 12; MUL 3 14 3; SUB 5 3 5; SUB 5 12 11; MUL 12 15 12; ADD 4 12 9; SUB 4 12 10"},
+		{"winograd4Out", 6, 4, "ADD 1 2 10; SUB 1 2 1; ADD 3 4 2; SUB 3 4 3; ADD 1 3 7; ADD 10 10 11; ADD 11 2 11; MUL 11 15 11; ADD 0 11 6; " +
+			"ADD 2 2 2; ADD 10 2 10; MUL 10 15 8; MUL 1 14 1; ADD 3 3 3; ADD 1 3 1; ADD 1 5 9"},
 	} {
 		g.open(f.name, "t *combining", "DI")
 		g.p("MOVQ combining_src(DI), SI; MOVQ combining_dst(DI), R8; MOVQ combining_pieces(DI), BX")
 		g.p("MOVQ combining_srcLine(DI), DX; MOVQ combining_dstLine(DI), R11")
+		g.p("VBROADCASTSS combining_half(DI), %s; VBROADCASTSS combining_root(DI), %s", g.vec(14), g.vec(15))
 		g.label("piece")
 		g.p("MOVQ combining_blocks(DI), CX; MOVQ SI, R13; MOVQ R8, R14")
 		g.label("block")
@@ -52,7 +52,7 @@ func (g *vectors) winograd() {
 	}
 }
 
-// combine writes sums and differences of registers: "SUB 0 2 4" sets register 4 to that of 0 less 2.
+// combine writes sums, differences and products of registers: "SUB 0 2 4" sets register 4 to that of 0 less 2.
 func (g *vectors) combine(formulas string) {
 	for rest := formulas; rest != ""; {
 		var op string
