@@ -119,6 +119,11 @@ func (t *depthTile) run8() {
 
 // depthBlocks is Depthwise in assembly, for at least 8 channels, or Largest if w is nil.
 func depthBlocks(dst []float32, dstStep int, x []float32, xStep int, w []float32, taps []Tap, positions, channels int) {
+	if rest := positions % 4; rest > 1 && positions > 4 { // four positions take as long as two, one by one
+		depthBlocks(dst, dstStep, x, xStep, w, taps, positions-rest, channels)
+		depthBlocks(dst[(positions-4)*dstStep:], dstStep, x[(positions-4)*xStep:], xStep, w, taps, 4, channels)
+		return
+	}
 	var buf [maxTaps]byteTap
 	list := buf[:0]
 	for _, t := range taps {

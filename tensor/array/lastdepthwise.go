@@ -9,19 +9,46 @@ func directLastForward[T float](c *lastConvolution) error {
 		return directLines[T](c)
 	}
 	s := c.slide
-	m := c.groups * c.out
+	m, end := c.groups*c.out, c.rows/s.out[2]
+	down, below := s.stride[1]*s.in[2]*c.groups, s.out[2]*m // from a line of x and of y to the next
 	taps := make([]kernel.Tap, 0, s.window())
-	for line := c.first / s.out[2]; line < c.rows/s.out[2]; line++ {
+	for line := c.first / s.out[2]; line < end; {
 		item, at := line/(s.out[0]*s.out[1]), line%(s.out[0]*s.out[1])
 		x := Slice[T](c.x)[item*s.inputs()*c.groups:][:s.inputs()*c.groups]
-		y := Slice[T](c.y)[line*s.out[2]*m:][:s.out[2]*m]
+		y := Slice[T](c.y)[line*below:]
+		lines := min(s.alike(at), end-line)
 		for _, r := range c.runs {
-			taps = c.taps(taps[:0], at, r.first, r.lo, r.hi)
-			directLastRun(c, y[r.first*m:], x, taps, r.n)
+			// Several positions are faster than one at a time. At the edges they are one below the other.
+			for k := 0; k < r.n && r.sharesColumns(lines); k++ {
+				taps = c.taps(taps[:0], at, r.first+k, r.lo, r.hi)
+				directLastRun(c, y[(r.first+k)*m:], below, x, down, taps, lines)
+			}
 		}
-		c.complete.run(line*s.out[2]*m, s.out[2]*m)
+		for i := range lines {
+			for _, r := range c.runs {
+				if !r.sharesColumns(lines) {
+					taps = c.taps(taps[:0], at+i, r.first, r.lo, r.hi)
+					directLastRun(c, y[i*below+r.first*m:], m, x, s.stride[2]*c.groups, taps, r.n)
+				}
+			}
+			c.complete.run((line+i)*below, below)
+		}
+		line += lines
 	}
 	return nil
+}
+
+// sharesColumns reports whether positions of a run are computed with those of the next lines.
+func (r *positionRun) sharesColumns(lines int) bool { return r.n < 4 && r.n < lines }
+
+// alike returns how many lines of the result from one on have all elements of the window in the input, but
+// for columns, or 1.
+func (s *slide) alike(line int) int {
+	first, last := s.rangeOf(1, 0), s.rangeOf(1, s.size[1]-1)
+	if s.out[0] > 1 || s.size[0] > 1 || line < max(first.lo, last.lo) {
+		return 1
+	}
+	return max(min(first.hi, last.hi)-line, 1)
 }
 
 // taps appends the elements of the window that are in the input at a position: elements lo to hi of
@@ -37,16 +64,17 @@ func (c *lastConvolution) taps(list []kernel.Tap, line, k, lo, hi int) []kernel.
 	return list
 }
 
-// directLastRun sets n positions of y to the sums over the taps, which are those of the first.
-func directLastRun[T float](c *lastConvolution, y, x []T, taps []kernel.Tap, n int) {
-	m, step := c.groups*c.out, c.slide.stride[2]*c.groups
+// directLastRun sets n positions of y to the sums over the taps, which are those of the first. To the next
+// position it is so far in y and in x.
+func directLastRun[T float](c *lastConvolution, y []T, yStep int, x []T, step int, taps []kernel.Tap, n int) {
+	m := c.groups * c.out
 	w := Slice[T](c.w)
 	if y, ok := any(y).([]float32); ok && c.out == 1 {
-		kernel.Depthwise(y, m, any(x).([]float32), step, any(w).([]float32), taps, n, m)
+		kernel.Depthwise(y, yStep, any(x).([]float32), step, any(w).([]float32), taps, n, m)
 		return
 	}
 	for p := range n {
-		row := y[p*m:][:m]
+		row := y[p*yStep:][:m]
 		for i := range row {
 			sum := T(0)
 			for _, t := range taps {
