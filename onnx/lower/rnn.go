@@ -168,7 +168,7 @@ func (r *recurrence) initial(k, direction int) variable {
 }
 
 // run goes over the steps of each direction. step returns the states after a step, of which the first
-// is the output. It returns the outputs, [T, D, N, H], and the last states, [D, N, H].
+// is the output; x is what weighted returns for it. It returns the outputs, [T, D, N, H], and the last states, [D, N, H].
 func (r *recurrence) run(states func(direction int) []variable, step func(direction int, x variable, s []variable) []variable) []*value {
 	var outputs []variable
 	var last [][]variable
@@ -180,6 +180,9 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 		x, each := r.x, back && r.quantized && r.lengths != nil
 		if each {
 			x = r.turned(x)
+		}
+		if r.steps > 0 {
+			x = r.weighted(d, x)
 		}
 		list := make([]variable, r.steps)
 		for i := range r.steps {
@@ -241,16 +244,24 @@ func (r *recurrence) turned(x variable) variable {
 	return tensor.Take(r.reshape(x, []int{shape[0] * shape[1], shape[2]}), at)
 }
 
-// sums returns x W' + h R' + b for all gates.
+// weighted returns x W' for all gates and steps, which are one product, with the biases that are added to it.
+func (r *recurrence) weighted(d int, x variable) variable {
+	y := tensor.Dot(x, tensor.Transpose(r.part(1, d)))
+	if r.has(3) {
+		y = tensor.Add(y, r.bias(d, 0))
+		if r.gates != 3 { // what a GRU resets has a bias
+			y = tensor.Add(y, r.bias(d, 1))
+		}
+	}
+	return y
+}
+
+// sums returns x + h R' for all gates.
 func (r *recurrence) sums(d int, x, h variable) variable {
 	if r.quantized {
 		h = r.rounded(h)
 	}
-	y := tensor.Add(tensor.Dot(x, tensor.Transpose(r.part(1, d))), tensor.Dot(h, tensor.Transpose(r.part(2, d))))
-	if r.has(3) {
-		y = tensor.Add(y, r.bias(d, 0), r.bias(d, 1))
-	}
-	return y
+	return tensor.Add(x, tensor.Dot(h, tensor.Transpose(r.part(2, d))))
 }
 
 // bias returns that of the input, 0, or of the state, 1.
@@ -324,12 +335,12 @@ func (c *call) gru() []*value {
 	linear := c.bool("linear_before_reset", false)
 	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x variable, s []variable) []variable {
 		// Two sums, since linear_before_reset takes the part of the state alone.
-		fromX, fromH := tensor.Dot(x, tensor.Transpose(r.part(1, d))), tensor.Dot(s[0], tensor.Transpose(r.part(2, d)))
+		fromH := tensor.Dot(s[0], tensor.Transpose(r.part(2, d)))
 		if r.has(3) {
-			fromX, fromH = tensor.Add(fromX, r.bias(d, 0)), tensor.Add(fromH, r.bias(d, 1))
+			fromH = tensor.Add(fromH, r.bias(d, 1))
 		}
 		f, g := r.activations[2*d], r.activations[2*d+1]
-		update, reset := f(tensor.Add(r.gate(fromX, 0), r.gate(fromH, 0))), f(tensor.Add(r.gate(fromX, 1), r.gate(fromH, 1)))
+		update, reset := f(tensor.Add(r.gate(x, 0), r.gate(fromH, 0))), f(tensor.Add(r.gate(x, 1), r.gate(fromH, 1)))
 		var inner variable
 		if linear {
 			inner = tensor.Mul(reset, r.gate(fromH, 2))
@@ -341,7 +352,7 @@ func (c *call) gru() []*value {
 				inner = tensor.Add(inner, r.gate(r.bias(d, 1), 2))
 			}
 		}
-		hidden := g(tensor.Add(r.gate(fromX, 2), inner))
+		hidden := g(tensor.Add(r.gate(x, 2), inner))
 		return []variable{tensor.Add(tensor.Mul(tensor.Sub(number(1, update), update), hidden), tensor.Mul(update, s[0]))}
 	})
 }
