@@ -162,6 +162,11 @@ func (l *layouts) conv(a *apply, op tensor.ConvOp) *variable {
 	if in, out := weights.Dim(1), weights.Dim(0)/op.Groups; op.Groups > 1 && in*out > 1 && min(in, out) < 8 {
 		return nil
 	}
+	// A channel is multiplied line by line where it is. Where channels are last, less than a vector of them has
+	// to become lines.
+	if op.Groups > 1 && weights.Dim(1) == 1 && weights.Dim(0) < 8 && l.last[x] == nil {
+		return nil
+	}
 	turned := tensor.LastWeights(w)
 	if view := turned.Owner(); view != nil && view.Inputs()[0] == w {
 		last := weights.Transpose(view.Op().(tensor.DimShuffleOp).NewOrder()...)
