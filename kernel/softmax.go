@@ -1,6 +1,10 @@
 package kernel
 
-import "github.com/nnopt/nnopt/kernel/elementary"
+import (
+	"math"
+
+	"github.com/nnopt/nnopt/kernel/elementary"
+)
 
 // SoftmaxVec sets dst to the exponentials of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.
@@ -21,16 +25,49 @@ func SoftmaxRows(dst, src []float32, n int, floor float32) {
 	var most [softmaxRows]float32
 	for rows := max(1, min(softmaxRows, softmaxElements/n)); len(src) > 0; {
 		k := min(rows, len(src)/n)
-		for i := range k {
-			most[i] = maxVec(src[i*n:][:n])
-		}
-		for i := range k {
-			most[i] = 1 / ExpVec(dst[i*n:][:n], src[i*n:][:n], most[i])
+		if n < block {
+			shortExp(dst[:k*n], src, n, &most)
+		} else {
+			for i := range k {
+				most[i] = maxVec(src[i*n:][:n])
+			}
+			for i := range k {
+				most[i] = 1 / ExpVec(dst[i*n:][:n], src[i*n:][:n], most[i])
+			}
 		}
 		for i := range k {
 			scaleFloor(dst[i*n:][:n], dst[i*n:][:n], most[i], floor)
 		}
 		dst, src = dst[k*n:], src[k*n:]
+	}
+}
+
+// shortExp is maxVec and ExpVec for rows of less than a block, with the bits of that, but fills blocks. The
+// numbers of the rows become the reciprocals of the sums.
+func shortExp(dst, src []float32, n int, numbers *[softmaxRows]float32) {
+	for i := range len(dst) / n {
+		d, s, most := dst[i*n:][:n], src[i*n:][:n], float32(math.Inf(-1))
+		for _, v := range s {
+			most = max(most, v) // if it is NaN, so are the sum and all elements in any case
+		}
+		for j, v := range s {
+			d[j] = v - (most + 0)
+		}
+	}
+	ExpVec(dst, dst, 0)
+	var sums [block]float64
+	for i := range len(dst) / n {
+		for j, v := range dst[i*n:][:n] {
+			sums[j] = float64(v)
+		}
+		// The others of total are zero.
+		for half, left := block/2, n; half > 0; half /= 2 {
+			for j := half; j < left; j++ {
+				sums[j-half] += sums[j]
+			}
+			left = min(left, half)
+		}
+		numbers[i] = 1 / float32(sums[0])
 	}
 }
 
