@@ -1,8 +1,6 @@
 package cluster
 
 import (
-	"bufio"
-	"bytes"
 	"cmp"
 	"context"
 	"crypto/sha256"
@@ -10,14 +8,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"hash"
 	"io"
 
 	"github.com/apache/beam/sdks/v2/go/pkg/beam"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/options/jobopts"
 	"github.com/apache/beam/sdks/v2/go/pkg/beam/register"
-
-	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // An Inference runs an ONNX model over records. They are cut into shards, which are computed and kept
@@ -29,9 +24,12 @@ import (
 // open, a record may be a row, without that axis. In the result outputs take the place of inputs,
 // other fields stay, and a record that can't be computed has the field "error". Numbers that are not
 // finite are null.
+//
+// Or a record is a row of a Parquet file, whose name ends in .parquet, as those of the results do then.
+// All that is said of fields holds for columns, but that numbers are any.
 type Inference struct {
 	Model   string // an ONNX model with its weights inside
-	Records string // a file of records
+	Records string // a file of records: Parquet if the name ends in .parquet, or else lines of JSON
 	Out     string // directory of the results
 	Query   string // selects passes of the standard database, see model.Options
 
@@ -47,13 +45,12 @@ const DefaultRecordsPerShard = 10_000
 // An InferenceSummary counts records, and shards that were complete before.
 type InferenceSummary struct {
 	Run           string `json:"run"`
+	Results       string `json:"results"` // the file of the results
 	Records       int64  `json:"records"`
 	Failed        int64  `json:"failed"`
 	Shards        int    `json:"shards"`
 	SkippedShards int    `json:"skipped_shards"`
 }
-
-const recordsFile = "records.jsonl"
 
 // inferWork is what workers must know of an Inference.
 type inferWork struct {
@@ -65,8 +62,7 @@ type inferWork struct {
 // A recordShard is a line of the plan: a part of the file of records.
 type recordShard struct {
 	ID      string `json:"shard"`
-	Offset  int64  `json:"offset"`
-	Bytes   int64  `json:"bytes"`
+	Offset  int64  `json:"offset"` // of the first one, in units of the format
 	Records int64  `json:"records"`
 }
 
@@ -97,7 +93,7 @@ func Infer(ctx context.Context, j Inference) (*InferenceSummary, error) {
 		return nil, err
 	}
 	iw := &inferWork{work: *w, Records: absolute(j.Records), Rows: j.Rows}
-	if iw.Records == w.path(recordsFile) {
+	if iw.Records == iw.results() {
 		return nil, fmt.Errorf("%w: %s is an input and would be overwritten", ErrJob, j.Records)
 	}
 	m, release, err := acquireONNX(ctx, iw)
@@ -111,7 +107,7 @@ func Infer(ctx context.Context, j Inference) (*InferenceSummary, error) {
 		return nil, err
 	}
 	defer leave()
-	if err := planRecords(ctx, iw, cmp.Or(j.RecordsPerShard, DefaultRecordsPerShard)); err != nil {
+	if err := planRecords(ctx, iw, m, cmp.Or(j.RecordsPerShard, DefaultRecordsPerShard)); err != nil {
 		return nil, err
 	}
 	p := beam.NewPipeline()
@@ -140,59 +136,44 @@ func Infer(ctx context.Context, j Inference) (*InferenceSummary, error) {
 }
 
 // planRecords cuts the file of records into shards and writes the plan. The ID of a shard depends on
-// its bytes, the model and the query alone, so that it is found complete wherever it lies.
-func planRecords(ctx context.Context, w *inferWork, most int) error {
-	base, err := digest(w.recipe())
+// its records, the model and the query alone, so that it is found complete wherever it lies.
+func planRecords(ctx context.Context, w *inferWork, m *onnxModel, most int) error {
+	r, err := w.format().open(ctx, w, m, 0)
 	if err != nil {
 		return err
 	}
-	f, err := newPatientOpener(ctx, false).OpenInput(w.Records)
+	defer r.Close()
+	base, err := digest([]any{w.recipe(), r.kind()})
 	if err != nil {
 		return err
 	}
-	defer f.Close()
+	// No record makes a shard, too, which has the columns of a table.
 	var shards []recordShard
-	var open recordShard
-	var sum hash.Hash
-	lines := bufio.NewReader(f)
+	open, sum := recordShard{}, sha256.New()
 	for end := false; !end; {
-		line, err := readRecord(lines)
+		if ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		at := r.offset()
+		_, err := r.next(sum)
 		if end = err == io.EOF; err != nil && !end {
 			return fmt.Errorf("%s: record %d: %w", w.Records, int64(len(shards))*int64(most)+open.Records+1, err)
 		}
-		if sum == nil {
-			sum = sha256.New()
-		}
-		sum.Write(line)
-		open.Bytes += int64(len(line))
-		if len(bytes.TrimSpace(line)) > 0 {
+		if !end {
+			if open.Records == 0 {
+				open.Offset = at
+			}
 			open.Records++
 		}
-		if open.Records == int64(most) || end && open.Records > 0 {
+		if open.Records == int64(most) || end && (open.Records > 0 || len(shards) == 0) {
 			if open.ID, err = digest([]string{base, hex.EncodeToString(sum.Sum(nil))}); err != nil {
 				return err
 			}
 			shards = append(shards, open)
-			open, sum = recordShard{Offset: open.Offset + open.Bytes}, nil
+			open, sum = recordShard{}, sha256.New()
 		}
 	}
 	return writeLines(ctx, &w.work, planFile, planHead{Format: format, Run: w.Run, Features: w.Records}, shards)
-}
-
-// maxRecord is the largest size of a record in bytes.
-const maxRecord = 256 << 20
-
-// readRecord reads a line with its end.
-func readRecord(r *bufio.Reader) (line []byte, err error) {
-	for {
-		part, err := r.ReadSlice('\n')
-		if line = append(line, part...); err != bufio.ErrBufferFull {
-			return line, err
-		}
-		if len(line) > maxRecord {
-			return nil, fmt.Errorf("it is longer than %d bytes: %w", maxRecord, fileio.ErrLimit)
-		}
-	}
 }
 
 // readRecordPlan reads the plan of this run.
@@ -270,9 +251,15 @@ func (f *inferFn) ProcessElement(ctx context.Context, text string, emit func(str
 		return fmt.Errorf("%s has changed since the job was planned: start the job again", f.Work.Model)
 	}
 	if _, err := readRecordManifest(ctx, &f.Work, s.ID); err != nil {
+		// One is read and written while another is computed. Of more there would be only more in memory.
+		release, err := take(ctx, 2)
+		if err != nil {
+			return err
+		}
+		defer release()
 		// The rows come first, then the manifest: a crash in between leaves a shard that is computed again.
 		m := recordManifest{Run: f.Work.Run, Records: s.Records}
-		err := f.Work.store().write(ctx, f.Work.path(shardsDir, s.ID+".jsonl"), func(to io.Writer) (err error) {
+		err = f.Work.store().write(ctx, f.Work.part(s.ID), func(to io.Writer) (err error) {
 			m.Failed, err = f.model.inferShard(ctx, &f.Work, s, to)
 			return err
 		})
@@ -310,30 +297,19 @@ func (f *inferMergeFn) ProcessElement(ctx context.Context, _ int, _ func(*string
 	if err != nil {
 		return err
 	}
-	sum := InferenceSummary{Run: w.Run, Shards: len(shards)}
-	err = w.store().write(ctx, w.path(recordsFile), func(to io.Writer) error {
-		for _, s := range shards {
-			m, err := readRecordManifest(ctx, w, s.ID)
-			if err != nil {
-				return err
-			}
-			sum.Records += m.Records
-			sum.Failed += m.Failed
-			if m.Run != w.Run {
-				sum.SkippedShards++
-			}
-			part, err := w.store().open(ctx, w.path(shardsDir, s.ID+".jsonl"))
-			if err != nil {
-				return err
-			}
-			_, err = io.Copy(to, part)
-			part.Close()
-			if err != nil {
-				return err
-			}
+	sum := InferenceSummary{Run: w.Run, Results: w.results(), Shards: len(shards)}
+	for _, s := range shards {
+		m, err := readRecordManifest(ctx, w, s.ID)
+		if err != nil {
+			return err
 		}
-		return nil
-	})
+		sum.Records += m.Records
+		sum.Failed += m.Failed
+		if m.Run != w.Run {
+			sum.SkippedShards++
+		}
+	}
+	err = w.store().write(ctx, w.results(), func(to io.Writer) error { return w.format().join(ctx, w, shards, to) })
 	if err != nil {
 		return err
 	}

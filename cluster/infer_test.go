@@ -52,7 +52,7 @@ func TestInfer(t *testing.T) {
 		if sum.Records != 7 || sum.Failed != 4 || sum.Shards != 4 || sum.SkippedShards != 4*again {
 			t.Errorf("%+v", sum)
 		}
-		text, err := os.ReadFile(filepath.Join(out, recordsFile))
+		text, err := os.ReadFile(filepath.Join(out, "records.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -94,7 +94,7 @@ func TestInferMany(t *testing.T) {
 		if _, err := Infer(t.Context(), Inference{Model: encoder, Records: in, Out: out, Rows: rows, RecordsPerShard: 150}); err != nil {
 			t.Fatal(err)
 		}
-		got, err := os.ReadFile(filepath.Join(out, recordsFile))
+		got, err := os.ReadFile(filepath.Join(out, "records.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}

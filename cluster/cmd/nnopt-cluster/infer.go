@@ -5,7 +5,6 @@ import (
 	"errors"
 	"flag"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"github.com/nnopt/nnopt/cluster"
@@ -18,10 +17,10 @@ func inferVerb() tool.Verb {
 		Args:     "MODEL RECORDS OUT",
 		Synopsis: "run an ONNX model over records, on one machine or many",
 		Detail: `
-MODEL is an ONNX model with its weights inside, RECORDS a file with a JSON object a line, and OUT a directory. Fields with the names of
-inputs are nested lists of numbers; where the model leaves the first size of an input open, a record may be a row, without that axis:
-{"id": 7, "input_ids": [101, 2023, 102]}. OUT/records.jsonl has the records in their order, with outputs in place of inputs. One that
-can't be computed has the field "error", and the exit status is 1 then.
+MODEL is an ONNX model with its weights inside, RECORDS a file with a JSON object a line, or of Parquet if its name ends in .parquet, and
+OUT a directory. Fields with the names of inputs are nested lists of numbers; where the model leaves the first size of an input open, a
+record may be a row, without that axis: {"id": 7, "input_ids": [101, 2023, 102]}. OUT/records.jsonl, or records.parquet, has the records in
+their order, with outputs in place of inputs. One that can't be computed has the field "error", and the exit status is 1 then.
 
 Shards that are complete are not computed again when the job is run again with the same OUT: after an interrupt, or with more records.
 Without --runner the pipeline runs in this process (Prism). Beam's own flags select another runner; machines that work must see all files
@@ -67,7 +66,7 @@ func infer(ctx context.Context, c *tool.Console, j cluster.Inference, verbose bo
 	}
 	c.Say("%d records in %d shards, %d of them complete before; %.2f s", s.Records, s.Shards, s.SkippedShards, time.Since(start).Seconds())
 	if s.Failed > 0 {
-		return fmt.Errorf("%d of %d records failed; their lines of %s say why", s.Failed, s.Records, filepath.Join(j.Out, "records.jsonl"))
+		return fmt.Errorf("%d of %d records failed; the field error of theirs in %s says why", s.Failed, s.Records, s.Results)
 	}
 	return nil
 }
