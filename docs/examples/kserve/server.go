@@ -163,6 +163,10 @@ func (s *server) infer(w http.ResponseWriter, r *http.Request, m *served) {
 		}
 	}
 	s.count(r.PathValue("model"), status, time.Since(start))
+	// At the end of the server a connection that waits for its next request is closed, perhaps when that is on its way.
+	if s.stopping.Load() {
+		w.Header().Set("Connection", "close")
+	}
 	// A client that does not read must not keep the slot.
 	http.NewResponseController(w).SetWriteDeadline(time.Now().Add(s.limits.read))
 	if err != nil {

@@ -269,6 +269,15 @@ func TestStop(t *testing.T) {
 	if status, _, _ := ask(t, url+"/v2/health/ready", ""); status != http.StatusServiceUnavailable {
 		t.Errorf("a server that ends is ready: %d", status)
 	}
+	resp, err := http.Post(url+"/v2/models/encoder/infer", "application/json", strings.NewReader(tokens(1)))
+	if err != nil {
+		t.Fatal(err)
+	}
+	resp.Body.Close()
+	answered.Add(1)
+	if !resp.Close {
+		t.Errorf("a server that ends waits for another request")
+	}
 	stop()
 	wg.Wait()
 	taken := 0
