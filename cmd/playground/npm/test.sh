@@ -14,5 +14,5 @@ cp "$here/../../../exec/model/testdata/encoder.onnx" model.onnx
 npx --no-install nnopt opt --output=small.onnx model.onnx
 npx --no-install nnopt eval --set input_ids=1,4,2 --shape input_ids=1x3 --set attention_mask=1,1,1 --shape attention_mask=1x3 small.onnx
 ! npx --no-install nnopt info none.onnx 2>/dev/null
-cp "$here/test/package.test.mjs" .
-node --test package.test.mjs
+cp "$here"/test/*.test.mjs .
+node --test package.test.mjs browser.test.mjs
