@@ -73,7 +73,7 @@ func ExampleInputError() {
 	ids := [][]int64{{1, 4, 2}}
 	for _, in := range []model.Inputs{
 		{"input_ids": ids},
-		{"input_ids": ids, "attention_msk": ids, "attention_mask": ids},
+		{"input_ids": ids, "attention_msk": ids},
 		{"input_ids": ids, "attention_mask": []float32{1, 1, 1}},
 		{"input_ids": ids, "attention_mask": []int64{1, 1}},
 		{"input_ids": [][]int64{{1, 4, 2}, {3}}, "attention_mask": ids},

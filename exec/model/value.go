@@ -207,11 +207,12 @@ func fixSizes(g *onnx.Graph, sizes map[string]int) error {
 
 // bind sets arrays to the values of inputs, of which some may be missing unless all are wanted.
 func (m *Model) bind(arrays map[string]*array.Array, inputs Inputs, all bool) error {
+	var missing error // told last: one that is misspelt is missing, too
 	for i := range m.inputs {
 		v := &m.inputs[i]
 		x, ok := inputs[v.Name]
-		if !ok && all && !v.Optional && !v.Sequence {
-			return &InputError{v.Name, v.String(), "nothing", ""}
+		if !ok && all && !v.Optional && !v.Sequence && missing == nil {
+			missing = &InputError{v.Name, v.String(), "nothing", ""}
 		}
 		if !ok || v.Sequence {
 			continue
@@ -221,7 +222,7 @@ func (m *Model) bind(arrays map[string]*array.Array, inputs Inputs, all bool) er
 		}
 	}
 	if len(arrays) == len(inputs) {
-		return nil
+		return missing
 	}
 	for _, name := range slices.Sorted(maps.Keys(inputs)) { // a misspelt one, or items
 		if arrays[name] != nil {
@@ -239,7 +240,7 @@ func (m *Model) bind(arrays map[string]*array.Array, inputs Inputs, all bool) er
 			return err
 		}
 	}
-	return nil
+	return missing
 }
 
 func (m *Model) unknown(name string) error {
