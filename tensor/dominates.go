@@ -88,7 +88,8 @@ func arguments(v *fgraph.Variable) (array.Opcode, []*fgraph.Variable) {
 		return array.Identity, nil
 	}
 	switch op.Op {
-	case array.Maximum, array.Minimum:
+	case array.Maximum, array.Minimum, array.Sgn, array.Mod:
+	case array.Abs: // that of the least integer is itself
 	default:
 		if !TypeOf(v).DType().IsFloat() {
 			return array.Identity, nil
@@ -118,6 +119,11 @@ func (c *comparison) limits(v *fgraph.Variable) (least, most float64) {
 	switch op {
 	case array.Sigmoid:
 		most = 1
+	case array.Sgn:
+		least, most = max(least, -1), 1
+	case array.Mod: // has the sign of the divisor
+		k, l := c.limits(in[1])
+		least, most = max(least, min(k, 0)), max(l, 0)
 	case array.Tanh, array.Erf, array.Sin, array.Cos:
 		least, most = max(least, -1), 1
 	case array.Exp:

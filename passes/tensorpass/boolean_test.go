@@ -39,7 +39,7 @@ func drawTruths(rng *rand.Rand, inputs []*fgraph.Variable, n int) []*fgraph.Vari
 func TestBooleanFunctions(t *testing.T) {
 	opt := passtest.Optimizer(t, "+fast_run -fusion -inplace")
 	canonical := make(map[string]string)
-	for seed := range uint64(longtest.Of(2000, 40000)) {
+	for seed := range uint64(longtest.Of(600, 40000)) {
 		rng := rand.New(rand.NewPCG(seed, 1))
 		inputs := make([]*fgraph.Variable, 3+rng.IntN(3))
 		args := make([]*array.Array, len(inputs))
@@ -71,7 +71,7 @@ func TestBooleanFunctions(t *testing.T) {
 			}
 		}
 	}
-	if len(canonical) < 50 {
+	if len(canonical) < 20 {
 		t.Errorf("%d functions of three bools were drawn", len(canonical))
 	}
 }

@@ -150,8 +150,8 @@ func rule(t *testing.T, text string) pattern.Rule {
 
 // TestParseFile: a file has rules with names and rules without, and all of its faults are told.
 func TestParseFile(t *testing.T) {
-	rules, err := rulecheck.ParseFile("f", "(neg (neg x)) => x\ncode:\n  Go: it counts\n\n# Twice.\ntwice: g; unsafe_nan\n    (add x x) => (mul 2 x)\n\n(abs (abs x)) =>  (abs x)\n")
-	if err != nil || len(rules) != 3 || rules[0].Name != "rule1" || rules[1].Name != "twice" || rules[1].Doc != "Twice." || rules[2].Line != 9 {
+	rules, err := rulecheck.ParseFile("f", "(neg (neg x)) => x\ncode:\n  Go: it counts\n\n# Twice.\ntwice: g; unsafe_nan\n    (add x x) => (mul 2 x)\n\n(abs (abs x)) =>  (abs x)\ny@(abs (abs _)) => (abs y)\n")
+	if err != nil || len(rules) != 4 || rules[3].Name != "rule3" || rules[0].Name != "rule1" || rules[1].Name != "twice" || rules[1].Doc != "Twice." || rules[2].Line != 9 {
 		t.Fatal(rules, err)
 	}
 	_, err = rulecheck.ParseFile("f", "(neg x => x\nname\n(add x) = x\n")

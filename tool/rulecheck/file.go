@@ -18,7 +18,8 @@ func ParseFile(name, text string) ([]pattern.Rule, error) {
 	var faults []error
 	lines := strings.Split(text, "\n")
 	for i, line := range lines {
-		if !strings.HasPrefix(line, "(") {
+		// It may begin with a name for all of it, as in q@(int_div _ 0). The name of a rule has a colon behind it.
+		if at := strings.IndexAny(line, "(:# \t"); at < 0 || line[at] != '(' {
 			continue
 		}
 		lines[i] = ""
