@@ -242,26 +242,32 @@ func poolMax[T number](p *pool, some span, x, y []T, lowest T, larger blockFunc[
 	lo, hi := max(0, -before), min(columns, len(line)-before)
 	part := line[min(lo+before, len(line)) : max(lo, hi)+before]
 	p.lines(some, func(plane, number, first int) {
-		data, none := x[plane*p.inputs():][:p.inputs()], true
+		data, rows, before := x[plane*p.inputs():][:p.inputs()], 0, []T(nil)
 		p.rows(number, func(in, _ int) {
-			row := data[in*columns:][lo:]
-			if none {
-				copy(part, row)
-			} else {
-				larger(part, part, row[:len(part)])
+			row := data[in*columns:][lo:][:len(part)]
+			if rows > 0 {
+				larger(part, before, row)
+				row = part
 			}
-			none = false
+			rows, before = rows+1, row
 		})
-		if none {
+		switch rows {
+		case 0:
 			fill(part, lowest)
+		case 1:
+			copy(part, before)
 		}
 		row := y[first:][:p.out[2]]
 		if step == 1 {
 			most = row
 		}
-		copy(most, line)
+		left := line[:len(most)]
 		for e := 1; e < p.size[2]; e++ {
-			larger(most, most, line[e*p.dilation[2]:][:len(most)])
+			larger(most, left, line[e*p.dilation[2]:][:len(most)])
+			left = most
+		}
+		if p.size[2] == 1 {
+			copy(most, left)
 		}
 		if step > 1 {
 			for i := range row {
