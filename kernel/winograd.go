@@ -45,7 +45,7 @@ func WinogradWeights(n int, a, b, c float64) [6]float64 {
 	if n == 2 {
 		return [6]float64{a, (a + c + b) / 2, (a + c - b) / 2, c}
 	}
-	near, far := math.Sqrt2*(a+float64(c/2)), math.Sqrt2*(a+float64(2*c))
+	near, far := float64(math.Sqrt2*(a+float64(c/2))), float64(math.Sqrt2*(a+float64(2*c)))
 	return [6]float64{a, -(near + b) / 3, -(near - b) / 3, (far + float64(2*b)) / 6, (far - float64(2*b)) / 6, c}
 }
 

@@ -128,6 +128,8 @@ def main():
                 p = subprocess.run(["node", f"{HERE}/ort.js", file, "200"], capture_output=True, text=True)
                 if "best" in p.stdout:
                     theirs = min(theirs, float(p.stdout.split("best ")[1].split()[0]) * 1e3)
+                else:
+                    print(name, p.stderr)
                 p = subprocess.run([program, "bench", "onnx", "--json", "--threads", "1", "--model", file], capture_output=True, text=True)
                 if p.stdout:
                     ours = min(ours, json.loads(p.stdout)["run_seconds"] * 1e6)
