@@ -35,7 +35,7 @@ type HalfTaker interface{ TakesHalves() bool }
 func takesHalves(op Op) bool {
 	switch op := op.(type) {
 	case Elemwise, *CompositeOp, Fusible, AllocOp, AllocEmptyOp, AllocDiagOp, EyeOp, JoinOp, MakeVectorOp, ReshapeOp,
-		*IncSubtensorOp, AdvancedSubtensorOp, AdvancedIncSubtensorOp, ArgmaxOp, SortOp, ArgsortOp, ShapeOp, ShapeIOp:
+		*IncSubtensorOp, AdvancedSubtensorOp, AdvancedIncSubtensorOp, *AttentionOp, ArgmaxOp, SortOp, ArgsortOp, ShapeOp, ShapeIOp:
 		return true
 	case HalfTaker:
 		return op.TakesHalves()

@@ -55,6 +55,10 @@ func TestAttention(t *testing.T) {
 			s := flat(tensor.Add(scores(x), x.mask), 40, 7)
 			return []variable{tensor.Matmul(flat(tensor.Softmax(s), 2, 4, 5, 7), x.v)}
 		}, "Attention{add(i0, i1)}"},
+		{"a mask of half floats", func(x in) []variable {
+			half := tensor.Subtensor(tensor.Cast(x.q, array.Float16), tensor.Everything(), tensor.Everything(), tensor.Everything(), tensor.SliceOf(tensor.Int(0), tensor.Int(7), 1))
+			return []variable{tensor.Matmul(tensor.Softmax(tensor.Add(scores(x), tensor.Cast(half, array.Float32))), x.v)}
+		}, "cast{float16}; Subtensor{:,:,:,0:7}; Attention{add(i0, cast{float32}(i1))}"},
 		{"grouped heads", func(x in) []variable {
 			x.k, x.v = repeated(x.k), repeated(x.v)
 			return []variable{tensor.Matmul(tensor.Softmax(scores(x)), x.v)}
