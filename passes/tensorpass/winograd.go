@@ -37,7 +37,7 @@ var usualCosts = winogradCosts{least: 16, byteFlops: 20, movedFlops: 80}
 func winograd(costs winogradCosts) winogradPass {
 	return winogradPass{costs: costs, Global: rewrite.Global{
 		Name: "winograd", Class: profile.ClassFusion,
-		Doc: "convolutions with windows of 3×3 elements need 4/9 or 1/4 of the multiplications: ConvLast{2}(x, w) → Winograd{4}(x, w); largest errors are up to 3 times as large, and what is infinite or NaN spreads to its neighbours",
+		Doc: "convolutions with windows of 3×3 elements need 4/9 or 1/4 of the multiplications: ConvLast{2}(x, w) → Winograd{4}(x, w); errors are up to 3 times as large by norm, and what is infinite or NaN spreads to its neighbours",
 		Fn:  func(_ context.Context, h *rewrite.Handle) error { return findWinograd(h, costs) },
 	}}
 }
