@@ -6,8 +6,8 @@
 # It needs Go, and Python with setuptools and wheel, PYTHON if it is not python3. The program is static, so that the oldest
 # tag of Linux is right.
 set -e
-cd "$(dirname "$0")"
 out=$(mkdir -p "$1" && cd "$1" && pwd)
+cd "$(dirname "$0")"
 os=${3:-$(go env GOOS)} arch=${4:-$(go env GOARCH)}
 case $os/$arch in
 linux/amd64) tag=manylinux2014_x86_64 ;;

@@ -1,8 +1,8 @@
 #!/bin/sh
 # Builds the npm package into a folder: build.sh FOLDER [VERSION]. It needs Go, and npm to pack the files.
 set -e
-cd "$(dirname "$0")"
 out=$(mkdir -p "$1" && cd "$1" && pwd)
+cd "$(dirname "$0")"
 work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 GOOS=js GOARCH=wasm CGO_ENABLED=0 go build -ldflags="-s -w" -o "$work/nnopt.wasm" ./engine
