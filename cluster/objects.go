@@ -92,7 +92,10 @@ func (objects) open(ctx context.Context, name string) (io.ReadCloser, error) {
 		text, err = filesystem.Read(ctx, s, name)
 		return absent(name, err)
 	})
-	return io.NopCloser(bytes.NewReader(text)), err
+	return struct {
+		*bytes.Reader // seeks, as a file of a disk does
+		io.Closer
+	}{bytes.NewReader(text), io.NopCloser(nil)}, err
 }
 
 func (objects) size(ctx context.Context, name string) (n int64, err error) {

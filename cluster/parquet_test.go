@@ -365,3 +365,34 @@ func TestDamagedTable(t *testing.T) {
 		t.Errorf("%d of 500 files were refused", refused)
 	}
 }
+
+// TestInferTableObjects: tables may be objects, which are read in parts and have no folder.
+func TestInferTableObjects(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "in.parquet")
+	one := uint8(1)
+	rows := make([]sentence, 50)
+	for i := range rows {
+		rows[i] = sentence{ID: int64(i), IDs: []int32{1, 4, 2}, Mask: []*uint8{&one, &one, &one}}
+	}
+	writeRows(t, name, rows)
+	data, err := os.ReadFile(name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ranged.Clear()
+	ranged.Put("ranged://tables/in.parquet", data)
+	j := Inference{Model: encoder, Records: "ranged://tables/in.parquet", Out: "ranged://tables/out", RecordsPerShard: 20}
+	if sum, err := Infer(t.Context(), j); err != nil || sum.Records != 50 || sum.Failed != 0 || sum.Shards != 3 {
+		t.Fatalf("%+v, %v", sum, err)
+	}
+	text := ranged.Get("ranged://tables/out/records.parquet")
+	got, err := parquet.Read[embedded](bytes.NewReader(text), int64(len(text)))
+	if err != nil || len(got) != 50 {
+		t.Fatalf("%d rows, %v", len(got), err)
+	}
+	for i, e := range got {
+		if e.ID != int64(i) || !slices.Equal(e.Embedding, []float32{0.70710677, 0.70710677, 0}) || e.Error != nil {
+			t.Fatalf("row %d is %+v", i, e)
+		}
+	}
+}
