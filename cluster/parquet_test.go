@@ -381,6 +381,8 @@ func TestInferTableObjects(t *testing.T) {
 	}
 	ranged.Clear()
 	ranged.Put("ranged://tables/in.parquet", data)
+	ranged.Faults = 1 // each read and write once, before it is repeated
+	defer ranged.Clear()
 	j := Inference{Model: encoder, Records: "ranged://tables/in.parquet", Out: "ranged://tables/out", RecordsPerShard: 20}
 	if sum, err := Infer(t.Context(), j); err != nil || sum.Records != 50 || sum.Failed != 0 || sum.Shards != 3 {
 		t.Fatalf("%+v, %v", sum, err)
