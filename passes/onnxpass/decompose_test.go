@@ -83,8 +83,8 @@ func interpreted(t testing.TB, g *fgraph.FunctionGraph) []*array.Array {
 		t.Fatalf("%v: %v", g, err)
 	}
 	in := interp.New(context.Background())
-	for i, v := range l.Inputs {
-		in.Set(v, l.Arguments[i])
+	for _, v := range l.Inputs {
+		in.Set(v, args[v.Name()])
 	}
 	results, err := in.Values(l.Values)
 	if err != nil {
