@@ -61,7 +61,7 @@ func (r *rational) compare(in *rulecheck.Instance) (differ string) {
 			return ""
 		}
 		degree := max(left.above+right.below, right.above+left.below, 1)
-		chance += float64(degree) / (1 << drawnBits)
+		chance += math.Ldexp(float64(degree), -drawnBits)
 		off := new(big.Rat).Sub(left.value, right.value)
 		if off.Sign() == 0 {
 			continue
