@@ -31,16 +31,17 @@ func (r *Record) Check() error {
 func (r *Record) faults() []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	var children time.Duration
+	children, own := time.Duration(0), r.Prepare
 	for _, c := range r.Children {
 		children += c.Time
+		own -= c.Prepare
 	}
 	for _, p := range []struct {
 		what string
 		d    time.Duration
 	}{
 		{"validation", r.Validate}, {"callbacks", r.Callback}, {"sorting", r.Toposort}, {"the walk", r.Loop}, {"making rules", r.Prepare},
-		{"passes", r.sumPasses(inPass)}, {"children", children},
+		{"passes", r.sumPasses(inPass)}, {"children", children}, {"children and making rules outside of them", children + own},
 	} {
 		// Each of these is within the run. Their sum may be longer than it: validation and callbacks of
 		// children are in the time of the children, and here once more.

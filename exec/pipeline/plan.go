@@ -78,14 +78,17 @@ func Build(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opts O
 	return p, nil
 }
 
-// trim reduces the time of the optimizer to that of its passes. The recorder also measured lowering
-// and emission.
+// trim reduces the time of the optimizer to that of its passes and of making them, which comes just
+// before the first. The recorder also measured lowering and emission.
 func trim(r *profile.Record) *profile.Record {
 	if r == nil || len(r.Children) == 0 {
 		return r
 	}
+	r.Start = r.Children[0].Start - r.Prepare
+	for _, c := range r.Children {
+		r.Start += c.Prepare // is within the child
+	}
 	last := r.Children[len(r.Children)-1]
-	r.Start = r.Children[0].Start
 	r.Time = last.Start + last.Time - r.Start
 	return r
 }
