@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -101,7 +102,7 @@ func (op allocOp) Compile(a *fgraph.Apply) (Kernel, error) {
 		pad := len(shape) - int(value.ndim)
 		for d, n := range in[0].Shape() {
 			if value.shape[d] != 1 && n != shape[pad+d] {
-				return fmt.Errorf("%w: %v: a value of shape %v does not broadcast to %v", ErrShape, op, in[0].Shape(), shape)
+				return fmt.Errorf("%w: %v: a value of shape %v does not broadcast to %v", ErrShape, op, in[0].Shape(), slices.Clone(shape))
 			}
 		}
 		if err := ws.New(out[0], value.dtype, shape...); err != nil {

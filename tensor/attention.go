@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -143,7 +144,7 @@ func (op *attentionOp) Compile(*fgraph.Apply) (Kernel, error) {
 		for _, a := range in[3:] {
 			for d, m := range a.Shape() {
 				if m != 1 && m != shape[d] {
-					return fmt.Errorf("%w: %v: shape %v for scores of shape %v", ErrShape, op, a.Shape(), shape[:n])
+					return fmt.Errorf("%w: %v: shape %v for scores of shape %v", ErrShape, op, a.Shape(), slices.Clone(shape[:n]))
 				}
 			}
 		}

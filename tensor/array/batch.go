@@ -8,7 +8,9 @@ import "fmt"
 // single right-hand matrix may have been prepared; otherwise prepared is nil. The
 // epilogue, if there is one, completes c; its other inputs are args.
 func (ws *Workspace) BatchMatMul(c, a, b *Array, prepared *Factor, e *Epilogue, args []*Array) error {
-	rows, ok := a.asRows()
+	m := &ws.matrices // since their own headers would be on the heap
+	var ok bool
+	m[1], ok = a.asRows()
 	if ok = ok && b.oneMatrix() && c.Len() > 0 && a.shape[a.ndim-1] > 0 && a.shape[a.ndim-1] == b.shape[b.ndim-2]; !ok {
 		prepared = nil
 	}
@@ -20,9 +22,9 @@ func (ws *Workspace) BatchMatMul(c, a, b *Array, prepared *Factor, e *Epilogue, 
 	if ok {
 		// One right-hand factor for all: the left-hand ones, one below the other, make a single
 		// product, which packs b once. Each element is the same chain of multiply-adds as alone.
-		p, q := *c, b.matrixAt(b.offset)
-		c.ReshapeTo(&p, rows.shape[0], q.shape[1])
-		return ws.rowBlocks(&done, &p, &rows, &q, prepared)
+		m[2] = b.matrixAt(b.offset)
+		c.ReshapeTo(&m[0], m[1].shape[0], m[2].shape[1])
+		return ws.rowBlocks(&done, &m[0], &m[1], &m[2], prepared)
 	}
 	if err := ws.batchMatMul(c, a, b); err != nil {
 		return err
@@ -126,10 +128,11 @@ func (ws *Workspace) products(c, a, b *Array, first, next int) error {
 	walkA := walk(a.offset, c.shape[:d], stepsA[:d], first)
 	walkB := walk(b.offset, c.shape[:d], stepsB[:d], first)
 	size := c.shape[d] * c.shape[d+1]
-	p, x, y := c.matrixAt(c.offset), a.matrixAt(a.offset), b.matrixAt(b.offset)
+	m := &ws.matrices
+	m[0], m[1], m[2] = c.matrixAt(c.offset), a.matrixAt(a.offset), b.matrixAt(b.offset)
 	for n := first; n < next; n++ {
-		p.offset, x.offset, y.offset = c.offset+n*size, walkA.at, walkB.at
-		if err := ws.MatMul(&p, &x, &y); err != nil {
+		m[0].offset, m[1].offset, m[2].offset = c.offset+n*size, walkA.at, walkB.at
+		if err := ws.MatMul(&m[0], &m[1], &m[2]); err != nil {
 			return err
 		}
 		walkA.advance(1)

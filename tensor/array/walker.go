@@ -217,7 +217,8 @@ func copyElements[T Element](dst, src *Array, part, parts int) {
 		scatter(d, s[src.offset+lo:][:n], dst.offset, shape[:k], steps[:k], lo)
 	default:
 		k, m := src.joined(&shape, &steps), dst.joined(&outer, &apart)
-		block := make([]T, min(n, blockSize))
+		var buf [blockSize]T
+		block := buf[:min(n, blockSize)]
 		for ; n > 0; n -= len(block) {
 			block = block[:min(len(block), n)]
 			gather(block, s, src.offset, shape[:k], steps[:k], lo)

@@ -42,6 +42,7 @@ type Workspace struct {
 
 	headers   [3]Array // of the part of a thread
 	rowParts  [2]Array // of a product that is computed some rows at a time
+	matrices  [3]Array // of a product of stacks of them
 	sorted    Array    // what a reduction reads
 	views     [3]Array // see View
 	crew      *crew    // of the threads; nil until they need it
