@@ -79,7 +79,10 @@ func (s *integers) multiply(w *kernel.QuantizedWeights, ep kernel.Epilogue, y *A
 // IntegerMatMul is BatchMatMul of float32s with integers: each row of a has a scale and an offset of its
 // own. Rows that have NaN or infinities are multiplied as float32s. Without prepared, all are.
 func (ws *Workspace) IntegerMatMul(c, a, b *Array, prepared *IntegerFactor, e *Epilogue, args []*Array) error {
-	rows, ok := a.asRows()
+	m := &ws.matrices // as in BatchMatMul
+	rows := &m[1]
+	var ok bool
+	*rows, ok = a.asRows()
 	if prepared == nil || !ok || c.Len() == 0 || !b.oneMatrix() || rows.shape[1] != prepared.rows || b.shape[b.ndim-2] != prepared.rows || !c.Contiguous() {
 		return ws.BatchMatMul(c, a, b, nil, e, args)
 	}
@@ -88,9 +91,8 @@ func (ws *Workspace) IntegerMatMul(c, a, b *Array, prepared *IntegerFactor, e *E
 		return err
 	}
 	defer done.end()
-	p := *c
-	c.ReshapeTo(&p, rows.shape[0], b.shape[b.ndim-1])
-	return ws.integerRows(&done, &p, &rows, prepared)
+	c.ReshapeTo(&m[0], rows.shape[0], b.shape[b.ndim-1])
+	return ws.integerRows(&done, &m[0], rows, prepared)
 }
 
 // mostRows returns how many rows of so many terms and columns to compute at a time.

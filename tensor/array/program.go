@@ -116,7 +116,7 @@ func (p *Program) Append(op Opcode, args ...int) int {
 	}
 	compute, result, ok := op.Types(types...)
 	if n := op.NumArgs(); !ok || n >= 0 && n != len(args) || op == Cast {
-		panic(fmt.Sprintf("array: %v of %v", op, types))
+		panic(fmt.Sprintf("array: %v of %v", op, slices.Clone(types)))
 	}
 	switch {
 	// The value is copied. What it is broadcast to affects only the shape of the output, which

@@ -37,7 +37,8 @@ func softmaxOf(dst, src, _ *Array, logarithm bool) {
 
 // softmaxRows works on rows of n elements in place, in double precision.
 func softmaxRows[T float](data []T, n int, logarithm bool) {
-	var buf [blockSize]float64
+	buf := wideBlocks.Get().(*[blockSize]float64)
+	defer wideBlocks.Put(buf)
 	for ; len(data) > 0; data = data[n:] {
 		row := data[:n]
 		// Less the largest element, all exponents are 0 or below: exp can't overflow, and the factor drops out

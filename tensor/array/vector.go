@@ -2,9 +2,14 @@ package array
 
 import (
 	"math"
+	"sync"
 
 	"github.com/nnopt/nnopt/kernel"
 )
+
+// wideBlocks has blocks to compute in. Variables would be on the heap: functions of the tables may keep what
+// they are given, as far as the compiler knows.
+var wideBlocks = sync.Pool{New: func() any { return new([blockSize]float64) }}
 
 // useVectors puts the vector code of package kernel into the tables of float64 and float32.
 // Functions that it lacks for float32 are computed in float64.
@@ -19,7 +24,8 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 		fn := d[o]
 		f[o] = func(dst, a, _ []float32) {
 			a = a[:len(dst)]
-			var buf [blockSize]float64
+			buf := wideBlocks.Get().(*[blockSize]float64)
+			defer wideBlocks.Put(buf)
 			for len(dst) > 0 {
 				wide := buf[:min(len(dst), blockSize)]
 				for i := range wide {
@@ -74,7 +80,8 @@ var (
 // softplusBlock is softplus for a block.
 func softplusBlock(dst, x, _ []float64) {
 	x = x[:len(dst)]
-	var buf [blockSize]float64
+	buf := wideBlocks.Get().(*[blockSize]float64)
+	defer wideBlocks.Put(buf)
 	for len(dst) > 0 {
 		// log(1+exp(x)) = max(x, 0) + log1p(exp(-|x|)), in which exp can't overflow and log1p keeps small
 		// terms.
