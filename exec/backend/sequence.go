@@ -84,7 +84,7 @@ func isList(t *onnx.Type) bool {
 	return t != nil && t.Sequence != nil
 }
 
-// ReadItems returns the tensors in a file of a sequence or of an optional value, by the names that lower.Model takes
+// ReadItems returns the tensors in a file of a sequence or of an optional value, by the names that session.Model takes
 // them by. External data are in a folder.
 func ReadItems(file, dir string, v *onnx.ValueInfo) ([]Output, error) {
 	list, err := readList(file, v.Type)

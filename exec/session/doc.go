@@ -5,6 +5,6 @@
 //
 // A model becomes a graph of nodes (package onnx/ir), which passes rewrite, then a graph of tensors
 // (package onnx/lower), which passes rewrite again, and then an exec.Function. That is for inputs of given
-// shapes, or of any sizes of which there are at least two, and, where the graph of tensors depends on them,
-// values. [Function.Call] refuses inputs that would lead to another graph, and a [Session] makes that graph.
+// shapes, or of any sizes from 2 on, and for given values where the graph of tensors depends on them.
+// [Function.Call] refuses inputs that would lead to another graph, and a [Session] makes that graph.
 package session
