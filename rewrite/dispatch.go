@@ -3,9 +3,11 @@ package rewrite
 import (
 	"reflect"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/profile"
 )
 
 // ruleSet is what drivers know about rules before they run. It is immutable, so runs can share
@@ -39,6 +41,29 @@ func (s *ruleSet) describe(name, class string, rules []NodeRewriter) Description
 	d := s.description
 	d.Name, d.Class = name, class
 	return d
+}
+
+// A preparation is the analysis of rules, made when it is first needed.
+type preparation struct {
+	rules []NodeRewriter
+	once  sync.Once
+	set   *ruleSet
+}
+
+// get returns the rules analyzed, or nil if they are at fault. p may be nil.
+func (p *preparation) get() *ruleSet { return p.record(nil) }
+
+// record is get, and records the time that making and analyzing the rules took.
+func (p *preparation) record(rec *profile.Recorder) *ruleSet {
+	if p == nil {
+		return nil
+	}
+	p.once.Do(func() {
+		start := rec.Now()
+		p.set, _ = newRuleSet(p.rules)
+		rec.AddPrepare(rec.Since(start))
+	})
+	return p.set
 }
 
 // newRuleSet checks rules and sorts them by the ops that they track.

@@ -5,7 +5,6 @@ import (
 	"sync/atomic"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/profile"
 )
 
 // Later returns a node rewriter that is made when it is first needed, by one call of make. So a
@@ -79,27 +78,4 @@ func (l *later) Tracks() []Track       { return l.get().Tracks() }
 
 func (l *later) Transform(c *Context, a *fgraph.Apply) (Result, error) {
 	return l.get().Transform(c, a)
-}
-
-// A preparation is the analysis of rules, made when it is first needed.
-type preparation struct {
-	rules []NodeRewriter
-	once  sync.Once
-	set   *ruleSet
-}
-
-// get returns the rules analyzed, or nil if they are at fault. p may be nil.
-func (p *preparation) get() *ruleSet { return p.record(nil) }
-
-// record is get, and records the time that making and analyzing the rules took.
-func (p *preparation) record(rec *profile.Recorder) *ruleSet {
-	if p == nil {
-		return nil
-	}
-	p.once.Do(func() {
-		start := rec.Now()
-		p.set, _ = newRuleSet(p.rules)
-		rec.AddPrepare(rec.Since(start))
-	})
-	return p.set
 }
