@@ -66,98 +66,6 @@ type exporter struct {
 	faults     []error
 }
 
-// A nameScope is a graph of the file. Graphs see the names of those around them, so a name is taken
-// there if it is in a graph around it or in one of those inside. Two graphs that don't see each other
-// may have the same names, and models have them.
-type nameScope struct {
-	outer *nameScope
-	depth int
-}
-
-// around reports whether a scope is s or around it.
-func (n *nameScope) around(s *nameScope) bool {
-	for s != nil && s.depth > n.depth {
-		s = s.outer
-	}
-	return n == s
-}
-
-type scopedName struct {
-	name string
-	in   *nameScope
-}
-
-// holders are the graphs that have a name: most names are in one of them, and some in one of very many branches each.
-type holders struct {
-	one *nameScope
-	all map[*nameScope]bool // false for graphs around those; nil if there is only one
-}
-
-// sees reports whether a scope is one of the holders, or around one or in one.
-func (h *holders) sees(s *nameScope) bool {
-	if h.all == nil {
-		return h.one.around(s) || s.around(h.one)
-	}
-	_, has := h.all[s]
-	for ; s != nil && !has; s = s.outer {
-		has = h.all[s]
-	}
-	return has
-}
-
-func (h *holders) add(s *nameScope) {
-	h.all[s] = true
-	for s = s.outer; s != nil; s = s.outer {
-		if _, known := h.all[s]; !known {
-			h.all[s] = false
-		}
-	}
-}
-
-// isFree reports whether a name can be given in all scopes of a list.
-func (e *exporter) isFree(name string, scopes ...*nameScope) bool {
-	h := e.taken[name]
-	return h == nil || !slices.ContainsFunc(scopes, h.sees)
-}
-
-// take takes a name.
-func (e *exporter) take(name string, scopes ...*nameScope) string {
-	for _, s := range scopes {
-		h := e.taken[name]
-		if h == nil {
-			e.taken[name] = &holders{one: s}
-			continue
-		}
-		if h.all == nil {
-			h.all = make(map[*nameScope]bool)
-			h.add(h.one)
-		}
-		h.add(s)
-	}
-	return name
-}
-
-// fresh takes a name that is free: base, or else base with a number, which is no name that another value
-// would like to have.
-func (e *exporter) fresh(base string, scopes ...*nameScope) string {
-	if e.isFree(base, scopes...) {
-		return e.take(base, scopes...)
-	}
-	// What is not free once never is, so only one scope counts from where it ended.
-	n, key, name := 0, scopedName{base, scopes[0]}, base
-	if len(scopes) == 1 {
-		n = e.numbered[key]
-	}
-	for name == base || !e.isFree(name, scopes...) || e.hints[name] {
-		n++
-		name = base + "_" + strconv.Itoa(n)
-	}
-	if len(scopes) == 1 {
-		e.numbered[key] = n
-	}
-	return e.take(name, scopes...)
-}
-
 // raise raises the version of ONNX's operators, which an operator asks for that rules have made.
 func (e *exporter) raise(m *onnx.Model) {
 	m.IRVersion = max(m.IRVersion, formatOf(e.opset))
@@ -374,8 +282,8 @@ func (w *writer) inOldOrder(g *onnx.Graph) {
 	})
 }
 
-// written appends the constants of a graph and of the bodies in it that are values in the file. One that
-// all its clients take as an attribute in this version is not.
+// written appends the constants of a graph, and of the bodies in it, that are values in the file. A
+// constant is none if all its clients have it as an attribute in this version.
 func (e *exporter) written(g *fgraph.FunctionGraph, list []*fgraph.Variable) []*fgraph.Variable {
 	g = e.calling(g)
 	for v := range g.Variables() {

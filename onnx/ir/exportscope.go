@@ -1,0 +1,98 @@
+package ir
+
+import (
+	"slices"
+	"strconv"
+)
+
+// A nameScope is a graph of the file. Graphs see the names of those around them, so a name is taken
+// there if it is in a graph around it or in one of those inside. Two graphs that don't see each other
+// may have the same names, and models have them.
+type nameScope struct {
+	outer *nameScope
+	depth int
+}
+
+// around reports whether a scope is s or around it.
+func (n *nameScope) around(s *nameScope) bool {
+	for s != nil && s.depth > n.depth {
+		s = s.outer
+	}
+	return n == s
+}
+
+type scopedName struct {
+	name string
+	in   *nameScope
+}
+
+// holders are the graphs that have a name: most names are in one of them, and some in one of very many branches each.
+type holders struct {
+	one *nameScope
+	all map[*nameScope]bool // false for graphs around those; nil if there is only one
+}
+
+// sees reports whether a scope is one of the holders, or around one or in one.
+func (h *holders) sees(s *nameScope) bool {
+	if h.all == nil {
+		return h.one.around(s) || s.around(h.one)
+	}
+	_, has := h.all[s]
+	for ; s != nil && !has; s = s.outer {
+		has = h.all[s]
+	}
+	return has
+}
+
+func (h *holders) add(s *nameScope) {
+	h.all[s] = true
+	for s = s.outer; s != nil; s = s.outer {
+		if _, known := h.all[s]; !known {
+			h.all[s] = false
+		}
+	}
+}
+
+// isFree reports whether a name can be given in all scopes of a list.
+func (e *exporter) isFree(name string, scopes ...*nameScope) bool {
+	h := e.taken[name]
+	return h == nil || !slices.ContainsFunc(scopes, h.sees)
+}
+
+// take takes a name.
+func (e *exporter) take(name string, scopes ...*nameScope) string {
+	for _, s := range scopes {
+		h := e.taken[name]
+		if h == nil {
+			e.taken[name] = &holders{one: s}
+			continue
+		}
+		if h.all == nil {
+			h.all = make(map[*nameScope]bool)
+			h.add(h.one)
+		}
+		h.add(s)
+	}
+	return name
+}
+
+// fresh takes a name that is free: base, or else base with a number, which is no name that another value
+// would like to have.
+func (e *exporter) fresh(base string, scopes ...*nameScope) string {
+	if e.isFree(base, scopes...) {
+		return e.take(base, scopes...)
+	}
+	// What is not free once never is, so only one scope counts from where it ended.
+	n, key, name := 0, scopedName{base, scopes[0]}, base
+	if len(scopes) == 1 {
+		n = e.numbered[key]
+	}
+	for name == base || !e.isFree(name, scopes...) || e.hints[name] {
+		n++
+		name = base + "_" + strconv.Itoa(n)
+	}
+	if len(scopes) == 1 {
+		e.numbered[key] = n
+	}
+	return e.take(name, scopes...)
+}
