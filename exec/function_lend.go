@@ -56,10 +56,10 @@ func (r *Runner) loan(i int) *loan {
 	return &r.loans[i]
 }
 
-// LendRoom lends memory for output i to grow in, until something else is lent for it: an array that is larger. Run
-// makes the output the beginning of it, along each dimension, if the output is an argument with something appended.
-// Then nothing is copied of an argument that is the beginning of the room already; nor is it if it is the output as it
-// is. An output that is computed in another way, or is too large, is where it would be without the room.
+// LendRoom lends memory for output i to grow in, until something else is lent for it: an array that is larger. If the
+// output is an argument with something appended, Run makes it the beginning of the room, along each dimension. An
+// argument that is the beginning of the room already is then not copied, nor is one that is itself the output. An
+// output that is computed in another way, or is too large, is where it would be without the room.
 func (r *Runner) LendRoom(i int, room *array.Array) {
 	l := r.loan(i)
 	if l.a == room {

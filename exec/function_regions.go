@@ -12,10 +12,9 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// A region is consecutive steps of which two threads compute some each, without a word to each other:
-// no step of one lane needs what one of the other makes. The directions of a recurrent layer are an
-// example, whose steps are too small to be divided. What a region's memory is used for counts as used
-// by the whole region.
+// A region is a run of steps that two threads share in two lanes: no step of one lane needs what a step of
+// the other makes. The directions of a recurrent layer are an example, whose steps are too small to be
+// divided themselves. Memory that the region uses is in use until its end.
 type region struct {
 	first, next int        // steps
 	lanes       [2][]int32 // their steps, in order

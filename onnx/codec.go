@@ -23,8 +23,8 @@ type proto interface {
 	own() *message
 }
 
-// message is the part that all messages have. A file may have millions, mostly small ones, of which this
-// would be the larger half if it took the space that it could.
+// message is the part that all messages have. It is kept small: a file may have millions of messages, most
+// of which have little else.
 type message struct {
 	// unknown has the fields that this package does not know, as they were encoded. It is mostly nil.
 	unknown *[]byte
@@ -209,8 +209,8 @@ func (d *decoder) decode(m proto, raw []byte, at int) {
 	own.at, own.size = uint32(at), uint32(len(raw))
 }
 
-// remember notes what the messages are that were read. This is done at the end, since a message that
-// is merged of many encodings would take the square of their number in time.
+// remember notes the hashes of the messages that were read. It does so at the end: to hash a message each
+// time that another encoding is merged into it would take quadratic time.
 func (d *decoder) remember() {
 	if d.err == nil {
 		h := newHasher(nil)

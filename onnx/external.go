@@ -42,8 +42,8 @@ type reference struct {
 	offset, size int64
 }
 
-// reference returns where the elements of a tensor are, which take a number of bytes. A model may come
-// from anywhere, and must not read any file of its user.
+// reference returns where the elements of a tensor are, which take size bytes. A model may come from
+// anywhere, so it must not name a file outside of its folder.
 func (m *Tensor) reference(size int64) (reference, error) {
 	r := reference{size: size}
 	location := ""

@@ -124,9 +124,9 @@ func (m *Model) Close() error {
 	return nil
 }
 
-// Forget gives memory of the files of a model back to the system: that of data, or of all that is in the files if data
-// is nil. What is there may be used again, and is read from the file then. A program calls it when it has made
-// something else of weights. It does nothing to memory that belongs to no mapped file of the model.
+// Forget gives memory that holds files of the model back to the system: the part that data is in, or all of it if data
+// is nil. It may still be read, and then comes from the file again. A program calls Forget once it has made something
+// else of weights. It does nothing to memory that belongs to no mapped file of the model.
 func (m *Model) Forget(data []byte) error {
 	if f := m.files(); f != nil {
 		return f.forget(data)

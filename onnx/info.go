@@ -161,7 +161,7 @@ func (m *Model) Info() *Info {
 	return x
 }
 
-// unsorted counts the nodes that read an output of one behind them, in a graph inside them as well.
+// unsorted counts the nodes that read an output of a later node, themselves or in a graph that they hold.
 func unsorted(nodes []*Node) (n int) {
 	made := make(map[string]int) // by the node of that number
 	for i, node := range nodes {

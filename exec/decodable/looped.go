@@ -12,8 +12,8 @@ import (
 
 // Run scores whole utterances as streams, each from its beginning to its end, and writes the results
 // in their order, as Scorer.Run does. What a network has seen of an utterance is all that is before
-// a chunk. Workers score one utterance each. Of at most one result a worker, and one more, up to 8 MB
-// wait for write at once (or two chunks).
+// a chunk. Workers score one utterance each. For each worker, and one more, at most 8 MB of a result wait
+// for write, or two chunks.
 func (s *Streamer) Run(ctx context.Context, utterances iter.Seq2[Utterance, error], write func(Utterance, kernel.Matrix) error, opts RunOptions) (Summary, error) {
 	return run(ctx, s, utterances, whole(write), opts)
 }

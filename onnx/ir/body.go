@@ -42,8 +42,8 @@ func (b *Body) Copy() (*fgraph.FunctionGraph, *fgraph.Mapping, error) {
 	return g, m, g.Attach(SourceOf(b.Graph).For())
 }
 
-// DropUnread removes the inputs behind the parameters of a body that its graph does not read, and returns
-// what is left of the values that it captures.
+// DropUnread removes the inputs that the graph of a body does not read, except for its parameters, and
+// returns the captured values that are left.
 func DropUnread(g *fgraph.FunctionGraph, params int, captured []*fgraph.Variable, why fgraph.Reason) ([]*fgraph.Variable, error) {
 	rest := slices.Clone(captured)
 	for i := len(g.Inputs()) - 1; i >= params; i-- {

@@ -11,8 +11,8 @@ import (
 
 type variable = *fgraph.Variable
 
-// A Builder builds what an op computes from operators of ONNX, in their newest meanings. They are such as version 13
-// has, where there are any, so that any other tool can compute them. Its methods end Body as those of Call do Infer.
+// A Builder builds what an op computes from operators of ONNX in their newest meanings: where possible from those of
+// version 13, so that any other tool can compute them. Its methods may end Body, as those of Call may end Infer.
 //
 // Operators of ONNX Runtime compute half floats as float32s and round their results, and so does what is built:
 // inputs are float32s if they are asked for by x.

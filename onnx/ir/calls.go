@@ -252,8 +252,9 @@ func equalConstants(u, v *fgraph.Variable) bool {
 	return u.IsConstant() && v.IsConstant() && u.Type() == v.Type() && fgraph.EqualData(u.Type(), u.Data(), v.Data())
 }
 
-// complete finds the inputs that nothing in the group reads. They must be there still. What nothing in the
-// function reads at all may be any value: another input, as one that is left out has no type.
+// complete finds the inputs of a call that nothing in the group reads. They must still be there. One that
+// the function never reads may be any value: it becomes another input, since one that is left out has no
+// type.
 func (c *contraction) complete(gr *group, position map[ref]int) bool {
 	var other *fgraph.Variable
 	for i, r := range gr.call.inputs {
@@ -279,9 +280,10 @@ func (c *contraction) complete(gr *group, position map[ref]int) bool {
 	return true
 }
 
-// typed reports whether ONNX's checker, version 1.12, can find types for a call. It fails where there are fewer
-// inputs than the function has, and in the main graph where one is left out and so has no type. Only what
-// the model leaves out there itself is left out; calls from functions, branches and bodies may have come there.
+// typed reports whether ONNX's checker, version 1.12, can find types for a call. It can't where the call
+// has fewer inputs than the function nor, in the main graph, where an input is left out, which then has no
+// type. So one is left out there only if the model itself did that in this place: other calls may have come
+// there from functions, branches and bodies.
 func (c *contraction) typed(gr *group) bool {
 	k := gr.call
 	own := k.outer == nil && !k.overloaded

@@ -154,8 +154,8 @@ func (b *Builder) expertWeights(k, scale, zero int) variable {
 	return b.swapped(b.reshape(w, experts, rows, n))
 }
 
-// experts adds what those experts say that the router chooses for a token, whose weights are probabilities. All are
-// asked, since which are chosen is data. Weights are [experts, inputs, outputs].
+// experts returns the sum of the results of those experts that the router chooses for a token, weighted by its
+// probabilities. All experts are computed, since which are chosen is data. Weights are [experts, inputs, outputs].
 func (b *Builder) experts(first, bias1, second, bias2, third, bias3 variable) variable {
 	x, router := b.x(0), b.x(1)
 	rows := b.reshape(x, 1, -1, b.number(first, 1))

@@ -54,7 +54,7 @@ func (c *Call) lastOf(n int64) {
 	c.Set(0, NewType(c.Elem(0), dims...))
 }
 
-// fusedMatMul multiplies matrices whose rows are columns, or whose rows come before the dimensions of the batch.
+// fusedMatMul multiplies matrices that may be transposed, or whose rows may come before the dimensions of the batch.
 func fusedMatMul(b *Builder) []variable {
 	factor := func(k int, rows, batch string) variable {
 		x := b.x(k)
@@ -103,7 +103,7 @@ func (b *Builder) activated(x variable, parameters []*onnx.Attribute) variable {
 	return nil
 }
 
-// unpacked returns the integers of so many bits that bytes have, along the last dimension, the lowest bits first.
+// unpacked returns the integers of 2, 4 or 8 bits that bytes hold, along the last dimension, the lowest bits first.
 func (b *Builder) unpacked(x variable, bits int64) variable {
 	if bits == 8 {
 		return x

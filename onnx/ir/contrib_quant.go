@@ -165,7 +165,8 @@ func qSoftmax(b *Builder) variable {
 	return y
 }
 
-// channelsSecond computes what has channels as the second dimension, of x that has them as the last one if the op says so.
+// channelsSecond calls compute with the channels as the second dimension. If the op says so, x has them as the last
+// one, and so has the result.
 func (b *Builder) channelsSecond(x variable, compute func(variable) variable) variable {
 	if b.Op.Int("channels_last", 0) == 0 {
 		return compute(x)
@@ -183,9 +184,9 @@ func (b *Builder) withChannelsSecond(x variable, compute func(variable) variable
 	return b.transpose(compute(b.transpose(x, append([]int64{0, int64(n - 1)}, perm[1:n-1]...)...)), back...)
 }
 
-// wholeWindows returns the attributes of a pool such that a window that ceil_mode lets stand out counts as much as any
-// other, if padding counts: so much more padding at the ends makes it whole. That is how ONNX Runtime computes averages of
-// small integers, and not those of floats.
+// wholeWindows returns the attributes of a pool with more padding at the ends, so that a window that stands out
+// because of ceil_mode is whole and counts as much as any other, if padding counts. That is how ONNX Runtime averages
+// small integers, but not floats.
 func (b *Builder) wholeWindows(x variable, list []*onnx.Attribute) []*onnx.Attribute {
 	kernel, strides := b.Ints("kernel_shape"), b.Ints("strides")
 	if b.Op.Int("ceil_mode", 0) == 0 || b.Op.Int("count_include_pad", 0) == 0 || len(strides) != len(kernel) || b.Op.Text("auto_pad", "NOTSET") != "NOTSET" {
@@ -211,8 +212,9 @@ func (b *Builder) wholeWindows(x variable, list []*onnx.Attribute) []*onnx.Attri
 	return append(list, Ints("pads", pads...))
 }
 
-// fittingPads returns the attributes of a pool such that windows fit. Where one is too large for a dimension, ONNX Runtime
-// rounds the number of windows toward 0, so there may be one. Of axes there is none.
+// fittingPads returns the attributes of a pool with padding such that windows fit. Where one is too large for a
+// dimension, ONNX Runtime rounds the number of windows toward 0, which may leave one; none lists the axes where it
+// leaves none.
 func (b *Builder) fittingPads(x variable, list []*onnx.Attribute) (fitting []*onnx.Attribute, none []int64) {
 	kernel, strides, dilations := b.Ints("kernel_shape"), b.Ints("strides"), b.Ints("dilations")
 	at := func(list []int64, i int) int64 {
@@ -243,7 +245,7 @@ func (b *Builder) fittingPads(x variable, list []*onnx.Attribute) (fitting []*on
 	return append(list, Ints("pads", pads...)), none
 }
 
-// alongAxis gives a vector of a number for each index of an axis of the first input the other dimensions.
+// alongAxis reshapes a vector, with a number for each index of an axis, so that it is broadcast to the first input.
 func (b *Builder) alongAxis(v variable) variable {
 	if b.rankOf(v) == 0 {
 		return v

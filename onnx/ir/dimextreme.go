@@ -11,7 +11,8 @@ func (d Dim) Min(e Dim) Dim { return extreme("min", d, e) }
 // Max returns the larger number of both.
 func (d Dim) Max(e Dim) Dim { return extreme("max", d, e) }
 
-// extreme returns the minimum or maximum without those that another one is known to be beyond.
+// extreme returns the minimum or maximum of both. In a minimum, an argument is left out if another one is
+// known to be at most as large; in a maximum, if another one is known to be at least as large.
 func extreme(kind string, d, e Dim) Dim {
 	if d.IsUnknown() || e.IsUnknown() {
 		return UnknownDim

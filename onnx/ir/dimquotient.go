@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// Over returns the quotient, rounded down: div(n+1,2) unless it is without rest for any number that a
-// symbol may be.
+// Over returns the quotient, rounded down. It is an expression such as div(n+1,2), unless there is no rest
+// whatever the symbols are.
 func (d Dim) Over(e Dim) Dim {
 	if d.IsUnknown() || e.IsUnknown() || e.Is(0) {
 		return UnknownDim

@@ -11,7 +11,8 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 )
 
-// calling returns a graph with the calls that are written, see withCalls. Of such a graph it is that itself.
+// calling returns the graph with calls of functions as applies again, see withCalls: g itself if it has
+// them already.
 func (e *exporter) calling(g *fgraph.FunctionGraph) *fgraph.FunctionGraph {
 	if !e.calls {
 		return g
@@ -36,8 +37,8 @@ type versioned struct {
 // functionsSince is the version of the file format since which models have functions.
 const functionsSince = 8
 
-// versionOf returns the version of the operators of its domain that an apply is written for: that of the
-// model, if the op is one of that.
+// versionOf returns the version, of the operators of its domain, that an apply is written for: the model's
+// own, if the op has its meaning there.
 func (e *exporter) versionOf(a *fgraph.Apply) int64 {
 	op, f := a.Op().(*Op), e.inFunction(a)
 	if op.Domain == "" {
@@ -66,8 +67,8 @@ func (e *exporter) ownVersion(domain string) int64 {
 	return e.opsets[domain]
 }
 
-// versionedCall returns a node that calls a function which holds a node for another version than that of
-// the model, instead of that node.
+// versionedCall returns what takes the place of a node of another version than the model's: a call of a
+// function that holds the node.
 func (w *writer) versionedCall(n *onnx.Node, op *Op, version int64) *onnx.Node {
 	if w.format < functionsSince || len(op.Bodies) > 0 {
 		why := "a function can't hold its graphs, which see what is around them"
@@ -106,8 +107,8 @@ func alongSeveral(op *Op) []*onnx.Node {
 	}
 }
 
-// renamed gives names other names, with numbers. Those that are left out stay so, and are not among those
-// outside and inside that a function has.
+// renamed gives names new ones: base with a number. In inner, those that are left out stay empty; given and
+// inside are the old and the new names without those.
 func renamed(names []string, base string) (inner, given, inside []string) {
 	for _, name := range names {
 		if name == "" {

@@ -135,8 +135,8 @@ func (t Type) with(elements []Dim) Type {
 	return t.WithData(lists.Map(elements, func(d Dim) Dim { return held(t.elem, d) }))
 }
 
-// held returns an element as integers of a type have it. Sizes are taken to be below 2^31 where a model
-// has them as such integers.
+// held returns an element as a type of integers holds it. An expression is taken to fit in an int32: where
+// a model has sizes as int32s, they are below 2^31.
 func held(elem onnx.DataType, d Dim) Dim {
 	least, most, ok := elem.Limits()
 	low, high := d.bounds(0)

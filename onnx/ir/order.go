@@ -8,10 +8,10 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 )
 
-// sorted returns nodes in an order in which those whose results others use come first: that of the
-// model if it is one, as ONNX asks for. Programs that convert models to half floats, for example, put
-// their casts anywhere, and ONNX Runtime sorts them. A name that a graph around has, too, is that one as
-// long as no node before has made it anew.
+// sorted returns nodes in an order in which each comes behind those whose results it uses: the model's own
+// if that is one, as ONNX demands. Programs that convert models to half floats, for example, put their
+// casts anywhere, and ONNX Runtime sorts them. A name that is visible from around the graph means the value
+// there, until a node defines it anew.
 func (im *importer) sorted(nodes []*onnx.Node, s *scope) ([]int, error) {
 	order := make([]int, len(nodes))
 	maker := make(map[string]int, len(nodes))

@@ -79,8 +79,8 @@ type division struct {
 // maxPlaces bounds the regions that an apply is in. One that more branches need comes before them.
 const maxPlaces = 16
 
-// maxMoved bounds how deep an If is that the model had further out. Of a chain of Ifs each of which only a branch of
-// the next one needs, each would be in the branch of the next one: files have messages up to 100 deep.
+// maxMoved bounds how deep in branches an If may be that the model had further out. In a chain of Ifs, each needed
+// only by a branch of the next, each would move into a branch of the next one: files have messages up to 100 deep.
 const maxMoved = 16
 
 // use notes that a value is used in a region.

@@ -201,8 +201,7 @@ func whereOf(i int, n *onnx.Node) string {
 	return where
 }
 
-// Initializer returns an initializer of the model, or nil. Of an input it is the value that it has if whoever runs
-// the model gives it none.
+// Initializer returns an initializer of the model, or nil. If it is an input, too, that is its default.
 func (s *Source) Initializer(name string) *onnx.Tensor {
 	for _, t := range s.Model.Graph.Initializers {
 		if t.Name == name {

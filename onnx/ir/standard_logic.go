@@ -32,7 +32,8 @@ func inferComparison(compare func(x []Dim) Dim) func(*Call) {
 	}
 }
 
-// decided returns a truth value that decides whatever the other one is, or that of both.
+// decided returns the result of an operator that one input of this value decides, as 1 decides Or: it is
+// the value, or the other one if both inputs are, or not known.
 func decided(x []Dim, value int64) Dim {
 	switch {
 	case x[0].Is(value) || x[1].Is(value):

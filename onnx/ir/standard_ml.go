@@ -81,8 +81,9 @@ func (c *Call) rows() Dim {
 	}
 }
 
-// labelled returns the type of elements of the first list of labels that there is among attributes with names of which
-// these are the beginnings. Undefined means that there is none. LabelEncoder had one list first, and its numbers.
+// labelled returns the type of the labels in the first list among the attributes whose names begin with one of the
+// prefixes, tried in order; Undefined means that there is none. An old LabelEncoder has one list, classes_strings, and
+// the numbers of its entries.
 func (c *Call) labelled(prefixes ...string) onnx.DataType {
 	for _, prefix := range prefixes {
 		for _, a := range c.Op.Attributes {

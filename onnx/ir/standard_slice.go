@@ -268,8 +268,8 @@ func reverseLength(n, start, end Dim, step int64) Dim {
 	return Known(max(0, (from-to-step-1)/-step))
 }
 
-// sliceOf returns the elements of a slice along an axis of elements of some sizes, of which it sets that
-// one. ok is false if it can't be told which they are.
+// sliceOf returns the elements of a slice along an axis of a tensor of these elements and sizes, and sets
+// the new size in sizes. ok is false if it can't be told which they are.
 func sliceOf(list []Dim, sizes []int64, axis int, start Dim, step int64, length Dim) (part []Dim, ok bool) {
 	n, known := length.Number()
 	from, isNumber := start.Number()

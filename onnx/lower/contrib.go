@@ -175,7 +175,7 @@ func hashed(seed uint32, in []*array.Array) ([]*array.Array, error) {
 	return []*array.Array{y}, nil
 }
 
-// blocked makes scores of words infinite with which the last words would be n words that were there before.
+// blocked makes the score of a word -Inf if the last words and this one are n words in a row that occurred before.
 func blocked(n int, in []*array.Array) ([]*array.Array, error) {
 	y := in[1].Clone()
 	scores, words, length := array.Slice[float64](y), in[1].Shape()[1], in[0].Shape()[1]
@@ -198,8 +198,9 @@ func blocked(n int, in []*array.Array) ([]*array.Array, error) {
 	return []*array.Array{y}, nil
 }
 
-// bifurcated appends to tokens what was predicted, up to where it differs from the source, and looks for the shortest end
-// of all that is in the source once: what follows there is the second result, otherwise -1.
+// bifurcated appends to the tokens those predicted ones that agree with the source, and the first that does not. It
+// then looks for the shortest end of the tokens that occurs once in the source: where the source goes on behind it is
+// the second result, otherwise -1.
 func bifurcated(sizes [2]int, in []*array.Array) ([]*array.Array, error) {
 	source, tokens := array.Slice[int64](in[0]), slices.Clone(array.Slice[int64](in[1]))
 	if len(in) > 3 {

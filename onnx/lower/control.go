@@ -157,14 +157,14 @@ func (c *call) loop() []*value {
 // nodes.
 func (c *call) few(p looped) bool {
 	if p.steps >= 0 {
-		return p.steps*(p.body.Graph.NumApplies()+1) <= wise
+		return p.steps*(p.body.Graph.NumApplies()+1) <= shortLoop
 	}
 	if p.most == nil || !c.has(0) {
 		return false
 	}
 	most := tensor.ConstantOf(c.x(0))
 	// The number is asked for alone first, since the product could overflow.
-	return most != nil && most.Len() == 1 && most.Int(0) <= wise && int(most.Int(0))*(p.body.Graph.NumApplies()+1) <= wise
+	return most != nil && most.Len() == 1 && most.Int(0) <= shortLoop && int(most.Int(0))*(p.body.Graph.NumApplies()+1) <= shortLoop
 }
 
 // stack stacks what iterations made of an output of the body. Without any, its shape is what a round would

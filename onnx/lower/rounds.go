@@ -170,8 +170,9 @@ type looped struct {
 	steps          int      // how many rounds there are, -1 if only a run knows
 }
 
-// wise bounds the nodes of a loop that is unrolled: then rounds are optimized together.
-const wise = 256
+// shortLoop bounds the nodes of all rounds of a loop that is unrolled although it could be an op: the
+// rounds are then optimized together.
+const shortLoop = 256
 
 // asOp returns the results of a loop as those of an op. It fails if a loop can't be an op: if a round changes
 // the type of what is carried, or asks for a value that may differ in another round.

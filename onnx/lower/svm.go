@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// kernels returns what the kernel of a support vector machine makes of the rows of the input and of vectors, so many
-// that are in a list: a matrix with a column for each. Linear models have coefficients in their place, and an offset.
+// kernels returns a matrix of what the kernel of a support vector machine makes of each row of the input and each of
+// the vectors in a list. Linear models have coefficients in place of vectors, and an offset.
 func (c *call) kernels(list []float32, vectors int, linear bool, offset float64) variable {
 	x := tensor.Cast(c.rows(), array.Float32)
 	v := c.matrix(list, vectors, x)

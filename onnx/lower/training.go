@@ -53,7 +53,8 @@ func (c *call) root(h variable) variable {
 	return tensor.Add(tensor.Sqrt(h), number(c.float("epsilon", 1e-6), h))
 }
 
-// steps makes a step for each tensor of so many lists, with its gradient, to which a part of the tensor is added.
+// steps makes a step of training for each tensor. The inputs are so many lists one behind the other: tensors,
+// gradients, and what is accumulated. An L2 penalty adds a part of a tensor to its gradient.
 func (c *call) steps(lists int, step func(x, g variable, sums []variable) []variable) []*value {
 	n := (len(c.in) - 2) / lists
 	if n < 1 || len(c.in) != 2+n*lists {

@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// byColumns makes places in planes whose first dimension is the fastest one of places in all of x whose last is.
+// byColumns turns places in x, whose last dimension is the fastest, into places in planes whose first dimension is.
 func (c *call) byColumns(places variable) variable {
 	shape := c.shape(c.x(0))[2:]
 	var sum variable
