@@ -1,5 +1,5 @@
 // Package exec executes computations of nnet3 and graphs of tensors. It neither compiles networks
-// nor optimizes anything.
+// nor knows a pass: a Function is given its optimizer.
 //
 // A Program is a computation of nnet3 with everything looked up: immutable, made once, safe for
 // concurrent use. A Computer runs a Program for one goroutine at a time:
