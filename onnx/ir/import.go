@@ -28,9 +28,6 @@ type Options struct {
 	// Opset is the version of ONNX's operators to which the model may be raised if a rule makes an
 	// operator that its own version lacks. The default is 17.
 	Opset int64
-	// Defaults says that initializers which are also inputs are constants. Otherwise whoever runs the
-	// model may give them other values.
-	Defaults bool
 	// Lenient says that a node whose operator can't have inputs of such types, or whose domain has no
 	// version, is no fault of the graph, only of who computes it. Its results are of unknown types.
 	Lenient bool

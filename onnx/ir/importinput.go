@@ -13,10 +13,6 @@ import (
 
 // inputs makes the inputs of the model.
 func (im *importer) inputs(g *onnx.Graph, s *scope) []*fgraph.Variable {
-	initial := make(map[string]bool)
-	for _, t := range g.Initializers {
-		initial[t.Name] = true
-	}
 	im.noteSymbols(g.Inputs)
 	var inputs []*fgraph.Variable
 	given := make(map[string]bool)
@@ -30,19 +26,14 @@ func (im *importer) inputs(g *onnx.Graph, s *scope) []*fgraph.Variable {
 			}
 		}
 		v := fgraph.NewInput(symbolized(im.source.symbols, t, in.Name), in.Name)
-		switch x := im.Values[in.Name]; {
-		case x != nil:
+		s.vars[in.Name] = v
+		if x := im.Values[in.Name]; x != nil {
 			given[in.Name] = true
 			c := Constant(NewValue(x, im.Dir), in.Name)
 			if !v.Type().Accepts(c.Type()) {
 				im.fault("input "+in.Name, fmt.Errorf("the value is of type %v, not %v", c.Type(), v.Type()))
 			}
 			s.vars[in.Name] = c
-		case im.Defaults && initial[in.Name]:
-			// With the other initializers it becomes a constant.
-			continue
-		default:
-			s.vars[in.Name] = v
 		}
 		inputs = append(inputs, v)
 	}
