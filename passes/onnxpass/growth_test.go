@@ -45,6 +45,8 @@ func TestConstantsStaySmall(t *testing.T) {
 		{"one of four", "x: float[n,100]; y: float[n,100]; z: float[n,100]; v: float[n,100]; w = " + weights(100, 140) +
 			"; p = MatMul(x, w); a = Neg(p); q = MatMul(y, w); b = Neg(q); r = MatMul(z, w); c = Neg(r); s = MatMul(v, w); d = Neg(s)", "a, b, c, d", 4},
 		{"filled", filled, "e0, e1, e2, e3, e4, e5, e6, e7, e8, e9, e10, e11, e12, e13, e14, e15, e16, e17, e18, e19", 15},
+		{"factor of rows", "x: float[n,200]; s = " + weights(1, 200) + "; w = " + weights(200, 300) + "; m = Mul(x, s); y = MatMul(m, w)", "y", 1},
+		{"factor and large weights", "x: float[n,520]; s = " + weights(1, 520) + "; w = " + weights(520, 520) + "; m = Mul(x, s); y = MatMul(m, w)", "y", 2},
 		{"moved transpose", "x: float[300,200]; w = " + weights(200, 300) + "; t = Transpose(x); s = Add(t, w); y = Transpose(s); z = Neg(w)", "y, z", 4},
 	}
 	for _, tt := range tests {

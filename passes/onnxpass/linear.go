@@ -43,7 +43,7 @@ func linearFunctions(v vocabulary) []pattern.Function {
 			return v.scaleWeights(a, a.Vars[0], a.Vars[1], false)
 		}),
 		pattern.NewBuilder("(response n c)", 2, "what the linear operator of n without bias gives for an input that has the numbers c for its channels everywhere", v.response),
-		pattern.NewGuardOfEach("linear(n)", 2, "n is used by linear operators with constant weights alone, as their input", linearReaders),
+		pattern.NewGuardOfEach("linear(n)", 2, "n is used by linear operators with constant weights alone, as their input, and none is a large matrix", linearReaders),
 		pattern.NewGuardOfEach("unpadded(n)", 2, "the convolution of n has no padding", unpadded),
 		pattern.NewGuardOfEach("pointwise(n)", 2, "n is a convolution with kernels and steps of size 1 and without groups", pointwise),
 		pattern.NewGuardOfEach("ungrouped(n)", 2, "n is a convolution without groups", func(n *fgraph.Variable) bool { return groupsOf(n) == 1 }),
@@ -317,6 +317,10 @@ func (v vocabulary) response(a pattern.Args) (*fgraph.Variable, error) {
 	return nil, fmt.Errorf("%w: %s", errNotComputed, opOf(n))
 }
 
+// maxScaled bounds the bytes of a matrix that takes a factor of the other one. Scaled weights are new ones, beside those
+// in the file: to make large ones takes longer than to scale the few rows of many calls.
+const maxScaled = 1 << 20
+
 // linearReaders reports whether whatever uses a value can take a factor of it into constant weights.
 func linearReaders(n *fgraph.Variable) bool {
 	for _, c := range n.Clients() {
@@ -326,6 +330,9 @@ func linearReaders(n *fgraph.Variable) bool {
 		y := c.Apply.Out()
 		// A normalization subtracts its mean first, so a factor of its input is none of its scale.
 		if isOp(y, "BatchNormalization") || inputAxis(y, n) < 0 || !isConstant(c.Apply.Inputs()[1]) {
+			return false
+		}
+		if isOp(y, "MatMul", "Gemm") && bytesOf(c.Apply.Inputs()[1]) > maxScaled {
 			return false
 		}
 	}
