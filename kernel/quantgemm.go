@@ -11,10 +11,10 @@ import "unsafe"
 // other products. So all kernels give the same bits.
 //
 // W is packed in strips of one to three panels; a panel is as many columns as a vector has lanes. A
-// strip holds four bytes of each of its columns, then the next four, and so on, padded with zeros.
+// strip holds a step of each of its columns, then the next one, and so on, padded with zeros.
 
-// stepBytes is how much of a column, or of a row of x, a kernel multiplies at a time. Rows and
-// columns are padded to multiples of four such steps.
+// stepBytes is how much of a row of x a kernel multiplies at a time, and of a column unless its bytes
+// become words in registers only. Rows and columns are padded to multiples of four such steps.
 const stepBytes = 4
 
 // quantTile is the argument of a kernel, which computes tiles of equal height one below the other.
@@ -109,20 +109,21 @@ func (p *quantProduct) shares() grid {
 		return grid{1, 1}
 	}
 	w := p.segs[0].W
-	steps := 0
+	steps, bytes := 0, 0
 	for i := range p.segs {
 		steps += p.segs[i].W.k
+		bytes += len(p.segs[i].W.panels)
 	}
 	parts := t.Parts(p.set.duration(w.precision, p.y.Rows, p.y.Cols, steps))
 	if parts == 1 {
 		return grid{1, 1}
 	}
-	height, size := p.set.tileRows(w.precision), float64(p.set.codeSize(w.precision))
+	height := p.set.tileRows(w.precision)
 	return bestGrid(&work{
 		threads: t.Size(), parts: parts, panels: p.set.strips(p.y.Cols), full: 1,
 		tiles: (p.y.Rows + height - 1) / height, rows: p.y.Rows, unit: height,
 		takes: float64(p.set.duration(w.precision, p.y.Rows, p.y.Cols, steps)),
-		w:     size * float64(p.y.Cols) * float64(steps),
+		w:     float64(bytes),
 	})
 }
 
@@ -226,14 +227,14 @@ func (p *quantProduct) fetchAfter(i, j int) {
 		i, j = 0, j+t.vecs*p.set.lanes()
 	}
 	w := p.segs[i].W
-	from := j * w.quads * 4 * stepBytes
+	from := j * w.column
 	// Behind the last strip there is nothing to fetch. The kernel fetches in any case, so it gets
 	// an address where nothing is lost.
 	if from >= len(w.panels) {
 		t.ahead, t.aheadEnd = (*byte)(unsafe.Pointer(t.w)), (*byte)(unsafe.Pointer(t.w))
 		return
 	}
-	n := t.vecs * p.set.lanes() * w.quads * 4 * stepBytes
+	n := t.vecs * p.set.lanes() * w.column
 	t.ahead, t.aheadEnd = &w.panels[from], &w.panels[min(from+n, len(w.panels))-1]
 }
 
@@ -265,7 +266,7 @@ func (p *quantProduct) segment(i, first, j int) {
 	t.x, t.w = nil, nil
 	if t.k > 0 {
 		t.x = (*float32)(unsafe.Pointer(&x.codes[row*x.stride+s.Col*x.set.codeSize(x.precision)]))
-		t.w = (*float32)(unsafe.Pointer(&w.panels[j*w.quads*4*stepBytes]))
+		t.w = (*float32)(unsafe.Pointer(&w.panels[j*w.column]))
 	}
 	groups := x.groups()
 	// A term reads columns of one group, whose scale and offset are the ones that count. Parameters

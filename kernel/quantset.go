@@ -100,6 +100,15 @@ func (s quantSet) arm() bool { return s == quantNEON || s == quantDot }
 // two terms. Its sums begin with what a row and a column contribute: see internal/gen/quant.go.
 func (s quantSet) halves(p Precision) bool { return s == quantAVX2 && p == Int8 }
 
+// columnStep is how many bytes of a column a kernel multiplies at a time. What is read for every row of
+// x, or for few, is read at the speed of memory, so no code that is a byte takes a word there.
+func (s quantSet) columnStep(p Precision) int {
+	if s.halves(p) {
+		return stepBytes / 2
+	}
+	return stepBytes
+}
+
 // tileRows is the height of the highest tile, and stripPanels the width of the widest. See
 // internal/gen/quant.go.
 func (s quantSet) tileRows(p Precision) int {

@@ -12,6 +12,7 @@ type QuantizedWeights struct {
 	precision Precision
 	set       quantSet
 	quads     int       // steps of k, in fours
+	column    int       // the bytes of a column
 	memory    []float32 // of everything
 	panels    []byte
 	scale     []float32 // by column
@@ -70,20 +71,22 @@ func (q *QuantizedWeights) pack(first, width, j int, codes []int32) {
 	if q.quads == 0 {
 		return
 	}
-	words := q.set.words(q.precision)
-	at, apart := (j-first)*stepBytes, 2 // where the column begins, and how far two of its words are apart
-	if words && q.set.arm() {
+	step := q.set.columnStep(q.precision)
+	at, apart := (j-first)*step, 2 // where the column begins, and how far two of its words are apart
+	to := q.panels[first*q.column:]
+	if !q.set.words(q.precision) || step < stepBytes {
+		for l, c := range codes {
+			to[at+l/step*width*step+l%step] = byte(c)
+		}
+		return
+	}
+	if q.set.arm() {
 		// The first words of four columns come before the second ones.
 		at, apart = at&^(4*stepBytes-1)+(j-first)%4*2, 8
 	}
-	to := q.panels[first*q.quads*4*stepBytes+at:]
 	for l, c := range codes {
-		if words {
-			v := to[l/2*width*stepBytes+l%2*apart:]
-			v[0], v[1] = byte(c), byte(c>>8)
-		} else {
-			to[l/4*width*stepBytes+l%4] = byte(c)
-		}
+		v := to[at+l/2*width*stepBytes+l%2*apart:]
+		v[0], v[1] = byte(c), byte(c>>8)
 	}
 }
 
@@ -105,8 +108,9 @@ func (q *QuantizedWeights) place() {
 		perQuad /= 2
 	}
 	q.quads = (q.k + perQuad - 1) / perQuad
+	q.column = q.quads * 4 * q.set.columnStep(q.precision)
 	padded := (q.n + q.set.lanes() - 1) / q.set.lanes() * q.set.lanes()
-	bytes := padded * q.quads * 4 * stepBytes
+	bytes := padded * q.column
 	q.memory = alignedFloats(bytes/4 + 2*padded)
 	if q.set == quantDot || q.set.halves(q.precision) {
 		q.begin = make([]int32, padded)

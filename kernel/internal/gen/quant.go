@@ -33,7 +33,7 @@ type multiplier struct {
 	name   string // the function's
 	suffix string // replaces that of the instruction set if it is not empty
 	add    func(g *quantTiles, w, x, acc int)
-	halves bool // two steps become one, by Winograd's identity; there is no add
+	halves bool // two steps become one, by Winograd's identity, of words that are bytes in W; there is no add
 }
 
 // stepsAtOnce is how many steps of k the inner loop makes at a time. A row of x is padded to that.
@@ -127,6 +127,14 @@ func (g *quantTiles) eachKernel(write func(rows, n int)) {
 	}
 }
 
+// stepBytes is what a step takes of a strip of W.
+func (g *quantTiles) stepBytes() int {
+	if g.how.halves {
+		return g.panelBytes() / 2
+	}
+	return g.panelBytes()
+}
+
 // kernel writes the function for tiles of the given height and width.
 func (g *quantTiles) kernel(rows, n int) {
 	g.rows, g.n, g.sets = rows, n, 1
@@ -167,7 +175,7 @@ func (g *quantTiles) kernel(rows, n int) {
 			g.step(u)
 		}
 	}
-	g.p("ADDQ $%d, SI; ADDQ $%d, BX", 4*stepsAtOnce, stepsAtOnce*g.panelBytes())
+	g.p("ADDQ $%d, SI; ADDQ $%d, BX", 4*stepsAtOnce, stepsAtOnce*g.stepBytes())
 	if rows > 3 {
 		g.p("ADDQ $%d, R8", 4*stepsAtOnce)
 	}
@@ -228,7 +236,7 @@ func (g *quantTiles) halvedSteps(u int) {
 	sum0, sum1, x0, x1 := g.vec(g.w-4), g.vec(g.w-3), g.vec(g.x), g.vec(g.x+1)
 	for v := range g.n {
 		for second := range 2 {
-			g.p("VMOVDQU %d(BX), %s", (u+second)*g.panelBytes()+v*g.lanes*4, w(v, second))
+			g.p("VPMOVSXBW %d(BX), %s", (u+second)*g.stepBytes()+v*g.lanes*2, w(v, second))
 		}
 	}
 	// Two steps make one multiplication, so sets take turns every two steps.
