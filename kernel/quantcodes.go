@@ -178,8 +178,24 @@ func (p *integerPart) multiply(x *QuantizedRows, col int, ep Epilogue, y Matrix)
 		MulQuantized(segments[:1], ep, y)
 		return
 	}
-	segments[1] = QuantizedSegment{Rows: x.sumsOf(col, p.codes.k), Step: 1, W: p.shift}
-	MulQuantized(segments[:], ep, y)
+	sums := x.sumsOf(col, p.codes.k)
+	if x.rows != 1 {
+		segments[1] = QuantizedSegment{Rows: sums, Step: 1, W: p.shift}
+		MulQuantized(segments[:], ep, y)
+		return
+	}
+	// A second term would take a quarter as long as the first one, if that is of one row. What both add to its sum in
+	// a column are integers that are known before: its offset times that of codes, and its own times the shift.
+	zero, n := x.params[1], len(p.codes.sum)
+	if cap(x.added) < n {
+		x.added = alignedFloats(n)
+	}
+	ScaleVec(x.added[:n], zero, p.codes.sum)
+	AddVec(x.added[:n], sums.params[1], p.shift.sum)
+	x.shifted = *p.codes
+	x.shifted.sum, x.params[1], segments[0].W = x.added[:n], 1, &x.shifted
+	MulQuantized(segments[:1], ep, y)
+	x.shifted, x.params[1] = QuantizedWeights{}, zero
 }
 
 // sumsOf returns rows without elements, whose offsets are the sums of k elements of each row of x.

@@ -63,10 +63,12 @@ type QuantizedRows struct {
 	marked     int
 	count      atomic.Int64 // of marked rows while they are being found
 
-	low, perUnit float32        // for encodeStep
-	step         uint8          // of SetTogether
-	zero         uint16         // the code of zero, after SetPatches
-	sums         *QuantizedRows // see sumsOf
+	low, perUnit float32          // for encodeStep
+	step         uint8            // of SetTogether
+	zero         uint16           // the code of zero, after SetPatches
+	sums         *QuantizedRows   // see sumsOf
+	shifted      QuantizedWeights // see multiply, whose sums these are
+	added        []float32
 }
 
 // codeSlack is how far kernels read beyond the last code of a row. Weights are zero there.
