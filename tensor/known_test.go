@@ -118,3 +118,28 @@ func TestFuse(t *testing.T) {
 		t.Error(a, err)
 	}
 }
+
+// TestFusedSizes asks for the sizes of a reshape: what may be -1 says nothing, and the larger one of 0 and a difference is
+// no such number, nor is it in a program.
+func TestFusedSizes(t *testing.T) {
+	X := tensor.Matrix("X")
+	less := func(clamped bool) *fgraph.Variable {
+		p := array.NewProgram(array.Int64)
+		zero := p.Constant(array.Of([]int64{0}))
+		v := p.Append(array.Sub, 0, p.Constant(array.Of([]int64{1})))
+		if clamped {
+			v = p.Append(array.Maximum, zero, v)
+		}
+		return tensor.MustApply(tensor.NewComposite(p.Return(v)), tensor.ShapeI(X, 0))
+	}
+	difference := tensor.Map(array.Sub, tensor.ShapeI(X, 0), tensor.Int(1))
+	for _, c := range []struct {
+		size  *fgraph.Variable
+		known bool
+	}{{less(true), true}, {less(false), false}, {tensor.Map(array.Maximum, tensor.Int(0), difference), true}, {difference, false}} {
+		y := tensor.Reshape(X, c.size, tensor.Int(1))
+		if got := tensor.NewShapes().Dim(y, 0); (got == c.size) != c.known {
+			t.Errorf("a reshape to %v×1 has a size of %v", c.size, got)
+		}
+	}
+}

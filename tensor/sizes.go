@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -103,6 +105,18 @@ func positive(v *fgraph.Variable) bool {
 	if n, ok := constantInt(v); ok {
 		return n >= 0
 	}
-	_, ok := LeastSize(v)
-	return ok
+	if _, ok := LeastSize(v); ok || Nonnegative(v) {
+		return true
+	}
+	// The number of elements of a slice is the larger one of 0 and a difference. It may be fused.
+	op, ok := OpOf(v).(*CompositeOp)
+	if !ok {
+		return false
+	}
+	result := op.prog.Results()[slices.Index(v.Owner().Outputs(), v)]
+	values := slices.Collect(op.prog.Values()) // behind the inputs
+	n := int32(op.prog.NumInputs())
+	return result >= n && values[result-n].Op == array.Maximum && slices.ContainsFunc(values[result-n].Args, func(k int32) bool {
+		return k >= n && values[k-n].Constant != nil && values[k-n].Constant.Float(0) >= 0
+	})
 }
