@@ -137,13 +137,20 @@ func plansStorage(entry string) bool {
 	return false
 }
 
-// compare optimizes with the entry and without it, and compares the results.
+// compare optimizes with the entry, and compares the results. Where that shows only in the commands, it also optimizes
+// without the entry.
 func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 	t.Helper()
 	q := c.query(t)
+	run := func(compiled *computation.Computation, net lower.Network) {
+		with = runEntry(t, compiled, net, q)
+		if plansStorage(c.entry) {
+			without = runEntry(t, compiled, net, q.Excluding(c.entry))
+		}
+	}
 	if !strings.Contains(c.net, "-node ") {
 		compiled, net := computationtest.MustParse(t, c.net)
-		with, without = runEntry(t, compiled, net, q), runEntry(t, compiled, net, q.Excluding(c.entry))
+		run(compiled, net)
 		check(t, with.c, net.Info())
 		computationtest.Compare(t, net, compiled, with.c)
 		return with, without
@@ -165,7 +172,7 @@ func (c *entryCase) compare(t *testing.T) (with, without entryRun) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	with, without = runEntry(t, compiled, nn, q), runEntry(t, compiled, nn, q.Excluding(c.entry))
+	run(compiled, nn)
 	check(t, with.c, computation.NewNetworkInfo(nn, with.c.Derived))
 	if !limited { // which changes the results
 		within := 1e-4
