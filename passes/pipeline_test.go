@@ -28,7 +28,7 @@ func TestPipelines(t *testing.T) {
 		n := 0
 		queries = slices.DeleteFunc(queries, func(q string) bool {
 			n++
-			return strings.HasPrefix(q, "+fast_run -local_") || strings.HasPrefix(q, "+local_") || n > 5 && n%3 > 0
+			return strings.HasPrefix(q, "+fast_run -local_") || strings.HasPrefix(q, "+local_") || n > 5 && n%9 > 0
 		})
 	}
 	tree := func(o *optdb.Optimizer) string {
