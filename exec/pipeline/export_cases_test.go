@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -54,7 +55,7 @@ func TestExportedRecipes(t *testing.T) {
 				continue
 			}
 			ran++
-			for _, query := range []string{"none", "+fast_run"} {
+			for _, query := range []string{"none", "+fast_run", "none"}[ran%2:][:longtest.Of(1, 2)] {
 				if err := runCase(t.Context(), c, query, passtest.Optimizer(t, query)); err != nil {
 					t.Errorf("%s, %s: %v", dir, query, err)
 				}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -94,10 +95,12 @@ func TestStrings(t *testing.T) {
 // does not grow.
 func TestStringsAreForgotten(t *testing.T) {
 	s := session.New(stringModel(), session.Options{})
+	runs := longtest.Of(1000, 3000)
+	size := 1_500_000 / runs
 	work := func(from, n int) {
 		r := s.NewRunner()
 		for i := range n {
-			word := fmt.Sprintf("x%0500d", from+i)
+			word := fmt.Sprintf("x%0*d", size, from+i)
 			_, out, err := r.Run(t.Context(), map[string]*array.Array{"x": array.OfStrings([]string{"ab", word, "The"}, 3)})
 			if err == nil {
 				err = checkStrings(out, word)
@@ -112,12 +115,12 @@ func TestStringsAreForgotten(t *testing.T) {
 	before := heap()
 	var wg sync.WaitGroup
 	for k := range 2 {
-		wg.Go(func() { work((k+1)<<20, 3000) })
+		wg.Go(func() { work((k+1)<<20, runs) })
 	}
 	wg.Wait()
-	// 6,000 runs make three strings of 500 bytes each: 9 MB.
+	// Each run makes three strings, which are 9 MB of all runs.
 	if grown := int64(heap()) - int64(before); grown > 4<<20 {
-		t.Errorf("%d bytes more after 6,000 runs", grown)
+		t.Errorf("%d bytes more after %d runs", grown, 2*runs)
 	}
 }
 
