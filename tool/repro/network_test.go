@@ -87,7 +87,7 @@ func lowered(t *testing.T, layers, frames int, train bool) (*nnet3.Nnet, *fgraph
 func TestNetworkFaults(t *testing.T) {
 	layers := 300
 	if !longtest.Enabled() {
-		layers = 30
+		layers = 15
 	}
 	for _, train := range []bool{false, true} {
 		nn, g := lowered(t, layers, 8, train)
