@@ -32,7 +32,7 @@ var (
 func TestRandomExpressions(t *testing.T) {
 	runs := *randomRuns
 	if !longtest.Enabled() {
-		runs = min(runs, 400)
+		runs = min(runs, 200)
 	}
 	_, cases, _ := readRules(t, "rules.txt")
 	_, more, _ := readRules(t, "passes.txt")

@@ -94,7 +94,7 @@ func TestSaturateChains(t *testing.T) {
 	opt := passtest.Optimizer(t, "none +saturate")
 	runs := 600
 	if !longtest.Enabled() {
-		runs = 36
+		runs = 24
 	}
 	for seed := range runs {
 		rng := rand.New(rand.NewPCG(uint64(seed), 16))

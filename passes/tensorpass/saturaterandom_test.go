@@ -59,7 +59,7 @@ var saturatedRuns = flag.Int("saturated", 2000, "how many random expressions Tes
 func TestSaturateRandom(t *testing.T) {
 	runs := *saturatedRuns
 	if !longtest.Enabled() {
-		runs = min(runs, 40)
+		runs = min(runs, 24)
 	}
 	patterns := saturatePatterns()
 	workers := runtime.GOMAXPROCS(0)
@@ -124,7 +124,7 @@ func TestSaturateGraphs(t *testing.T) {
 		}
 	}
 	for i, e := range readExpressions(t) {
-		if !longtest.Enabled() && i%20 > 0 {
+		if !longtest.Enabled() && i%40 > 0 {
 			continue
 		}
 		if s, out := parseExpression(t, expressionVars[i%4].vars, e.text); out != nil {

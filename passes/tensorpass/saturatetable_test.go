@@ -15,7 +15,7 @@ func TestSaturateTable(t *testing.T) {
 	opt, without := passtest.Optimizer(t, "+fast_run +saturate"+rest), passtest.Optimizer(t, "+fast_run"+rest)
 	lines, cases, vars := readRules(t, "saturate.txt")
 	for i, c := range cases {
-		if !longtest.Enabled() && i%8 > 0 && !*update {
+		if !longtest.Enabled() && i%16 > 0 && !*update {
 			continue
 		}
 		t.Run(c.rule+"/"+c.expr, func(t *testing.T) {
