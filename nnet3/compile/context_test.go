@@ -184,7 +184,7 @@ func TestContextByDefinition(t *testing.T) {
 		}
 	}
 	for i, dir := range goldenDirs(t) {
-		if i%longtest.Of(3, 1) != 0 {
+		if i%longtest.Of(6, 1) != 0 {
 			continue
 		}
 		c := readGolden(t, dir)

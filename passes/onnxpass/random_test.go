@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -32,8 +33,8 @@ func TestRandomGraphs(t *testing.T) {
 		t.Fatal(err)
 	}
 	n := *graphs
-	if testing.Short() {
-		n = 50
+	if !longtest.Enabled() {
+		n = min(n, 60)
 	}
 	computed, before, after := 0, 0, 0
 	for seed := range uint64(n) {
