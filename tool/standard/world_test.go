@@ -28,6 +28,7 @@ const asProgram = "NNOPT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
+		debug.SetGCPercent(100) // as in nnopt, and not what longtest sets
 		standard.Program{}.Main()
 	}
 	debug.SetGCPercent(400) // verbs allocate much and keep little
