@@ -75,7 +75,7 @@ func TestFunctionThreads(t *testing.T) {
 	divide.Always.Store(true)
 	defer divide.Always.Store(false)
 	opts := []exec.Optimizer{nil, passtest.Optimizer(t, "+fast_run")}
-	for seed := range uint64(longtest.Of(50, 2000)) {
+	for seed := range uint64(longtest.Of(100, 2000)) {
 		gen := tensortest.NewGeneratorOf(seed, wide)
 		gen.Motifs = motifs
 		gen.Grow(20)

@@ -40,7 +40,7 @@ func TestLongSums(t *testing.T) {
 	r := newRand()
 	const m = 7
 	for _, k := range []int{maxTerms + 3, maxTerms, maxTerms + 40, 2*maxTerms + 777}[:longtest.Of(1, 4)] {
-		for _, n := range []int{20, 21, 1, 70}[:longtest.Of(2, 4)] {
+		for _, n := range []int{1, 20, 21, 70} {
 			x, w := random(r, m, k, 1), random(r, n, k, 2)
 			xt, wt := transposed(x), transposed(w)
 			bestSet = ownSets()[0]

@@ -501,16 +501,12 @@ func TestEntriesRefuse(t *testing.T) {
 	defer func(s kernelSet) { bestSet = s }(bestSet)
 	a := newArena(t)
 	const rows, cols = 12, 66
-	for i, set := range supportedSets() {
-		bestSet = set
+	for _, bestSet = range supportedSets() {
 		for name, f := range entries {
 			a.reset(0, false, 2)
 			f(a, rows, cols)
 			for arg := range len(a.given) {
 				for fault := range faults {
-					if !longtest.Enabled() && (arg+int(fault))%2 != i%2 { // each fault with another set
-						continue
-					}
 					for seed := range uint64(longtest.Of(1, 4)) {
 						a.reset(seed, seed%2 == 0, 2)
 						a.hostile, a.fault = arg, fault

@@ -54,7 +54,7 @@ func optimizer(t *testing.T, query string) *optdb.Optimizer {
 func TestRandom(t *testing.T) {
 	queries := []string{"fast_run", "debug"}
 	optimizers := []*optdb.Optimizer{optimizer(t, queries[0]), optimizer(t, queries[1])}
-	for seed := range uint64(longtest.Of(100, 2000)) {
+	for seed := range uint64(longtest.Of(200, 2000)) {
 		drawn := onnxtest.Draw(1<<32 + seed)
 		c := answered(t, drawn, drawn.Model)
 		for i, query := range queries {
@@ -94,7 +94,7 @@ func answered(t *testing.T, drawn *onnxtest.Case, m *onnx.Model) *backend.Case {
 
 // TestHostileRandom: random models, also with functions, of which bytes are damaged make no panic, and end soon.
 func TestHostileRandom(t *testing.T) {
-	n := uint64(longtest.Of(150, 5000))
+	n := uint64(longtest.Of(300, 5000))
 	damaged(t, n, onnxtest.Draw)
 	damaged(t, n/3, onnxtest.DrawFunctions)
 }

@@ -125,7 +125,7 @@ func streamer(t testing.TB, model string, opts decodable.StreamOptions) *decodab
 func TestStreamsTogether(t *testing.T) {
 	count, utterances := 64, 3
 	if !longtest.Enabled() {
-		count, utterances = 6, 2
+		count, utterances = 10, 2
 	}
 	for _, l := range loopedRuns() {
 		t.Run(l.name, func(t *testing.T) {

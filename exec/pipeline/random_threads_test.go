@@ -19,7 +19,7 @@ func TestThreads(t *testing.T) {
 	divide.Always.Store(true)
 	defer divide.Always.Store(false)
 	queries := []optdb.Query{fastRun, fastRun.Including("int8"), fastRun.Including("int16")}
-	for i := range uint64(longtest.Of(12, 2000)) {
+	for i := range uint64(longtest.Of(24, 2000)) {
 		seed := *firstSeed + i
 		c, err := New(seed)
 		if err != nil {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/divide"
-	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 )
 
@@ -74,7 +73,7 @@ func checkFloatSums(t *testing.T, r *rand.Rand, sums *Array, run func(ws *Worksp
 func TestCodes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	types := []DType{Int8, Uint8}
-	for trial := range longtest.Of(60, 300) {
+	for trial := range 300 {
 		out := 1 + r.IntN(40)
 		zeros := 0
 		if r.IntN(3) == 0 {

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/divide"
-	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 )
 
@@ -139,7 +138,7 @@ func TestIntegerError(t *testing.T) {
 // those of Map.
 func TestIntegerConvLast(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
-	for trial := range longtest.Of(100, 300) {
+	for trial := range 300 {
 		p := []kernel.Precision{kernel.Int8, kernel.Int16}[r.IntN(2)]
 		dims, in, out := 1+r.IntN(MaxSpatial), 2+r.IntN(20), 5+r.IntN(30)
 		w := Window{Dims: dims}

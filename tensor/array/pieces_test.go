@@ -218,7 +218,7 @@ func TestPieces(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(dividedOps)) {
 		op := dividedOps[name]
-		for trial := range longtest.Of(12, 1500) {
+		for trial := range longtest.Of(25, 1500) {
 			run := op(r)
 			want, err := run(new(Workspace))
 			if err != nil {
