@@ -27,8 +27,13 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 	}
 	return ws.pooled(y, x, func(x *Array) {
 		p := newPool(w, x, y, kind)
+		singly := x.dtype == Float32 && (kind == PoolMax || p.slide.window() <= singleTerms)
 		switch {
-		case kind != PoolMax && x.dtype == Float32 && p.slide.window() <= singleTerms:
+		case singly && p.compact():
+			ws.pieces(p.planes*p.positions()*p.slide.window()*poolingSingles, p.planes*p.out[0]*p.out[1], 1, func(_ *Workspace, first, next int) {
+				p.singles(span{first, next}, Slice[float32](x), Slice[float32](y), kind)
+			})
+		case kind != PoolMax && singly:
 			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
 				poolSums(p, lines, Slice[float32](x), Slice[float32](y), make([]float32, (p.out[2]-1)*p.stride[2]+1), addSingles)
 			})
