@@ -167,6 +167,10 @@ func (l *layouts) conv(a *apply, op tensor.ConvOp) *variable {
 	if op.Groups > 1 && weights.Dim(1) == 1 && weights.Dim(0) < 8 && l.last[x] == nil {
 		return nil
 	}
+	// A sum of channels at each position is one of lines. With the channels last, most of a vector would be empty.
+	if op.Groups == 1 && weights.Dim(0) == 1 && weights.Len() == weights.Dim(1) && l.last[x] == nil {
+		return nil
+	}
 	turned := tensor.LastWeights(w)
 	if view := turned.Owner(); view != nil && view.Inputs()[0] == w {
 		last := weights.Transpose(view.Op().(tensor.DimShuffleOp).NewOrder()...)
