@@ -212,7 +212,8 @@ func TestWinograd(t *testing.T) {
 		want                  string
 	}{
 		{"many positions", 64, 96, 40, 3, one, 1, "Epilogue Winograd{4}{pads=1,1,1,1}"},
-		{"fewer positions and more channels", 256, 256, 14, 3, one, 1, "Epilogue Winograd{2}{pads=1,1,1,1}"},
+		{"fewer positions and more channels", 256, 256, 18, 3, one, 1, "Epilogue Winograd{2}{pads=1,1,1,1}"},
+		{"many weights for their positions", 256, 256, 14, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
 		{"a position", 160, 160, 1, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
 		{"few channels", 3, 48, 40, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
 		{"another window", 32, 48, 40, 5, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},

@@ -29,10 +29,13 @@ type winogradCosts struct {
 	// byteFlops and movedFlops are how many operations of products take as long as reading a byte of
 	// weights, and as combining a value of a tile with others.
 	byteFlops, movedFlops float64
+	// preparedFlops are a tenth of those that take as long as preparing a weight, once: so tiles pay after some
+	// ten runs. At few positions they save little, and have most weights: they would delay the first result.
+	preparedFlops float64
 }
 
-// usualCosts are those of a Sapphire Rapids (November 2026).
-var usualCosts = winogradCosts{least: 16, byteFlops: 20, movedFlops: 80}
+// usualCosts are those of a Sapphire Rapids, and of a Zen 3 where weights are prepared (November 2026).
+var usualCosts = winogradCosts{least: 16, byteFlops: 20, movedFlops: 80, preparedFlops: 200}
 
 func winograd(costs winogradCosts) winogradPass {
 	return winogradPass{costs: costs, Global: rewrite.Global{
@@ -55,10 +58,11 @@ func (c *winogradCosts) settings() []winogradSetting {
 		{"min-channels", "the least number of channels of the input and of the result", &c.least, &usual.least},
 		{"byte-flops", "how many operations of a product take as long as reading a byte of weights", &c.byteFlops, &usual.byteFlops},
 		{"moved-flops", "how many operations of a product take as long as combining a value with others", &c.movedFlops, &usual.movedFlops},
+		{"prepared-flops", "how many operations of a product take as long as preparing a weight, divided by the runs it has to pay in", &c.preparedFlops, &usual.preparedFlops},
 	}
 }
 
-// Settings returns min-channels, byte-flops and moved-flops.
+// Settings returns min-channels, byte-flops, moved-flops and prepared-flops.
 func (p winogradPass) Settings() []rewrite.Setting {
 	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
 	var list []rewrite.Setting
@@ -116,11 +120,12 @@ func (c winogradCosts) tile(a *apply, op tensor.ConvLastOp) int {
 	if min(in, out) < c.least {
 		return 0
 	}
-	best, least := 0, 9*in*out*(float64(2*y.Dim(0)*y.Dim(1)*y.Dim(2))+float64(4*c.byteFlops))
+	weight := float64(4*c.byteFlops) + c.preparedFlops
+	best, least := 0, 9*in*out*(float64(2*y.Dim(0)*y.Dim(1)*y.Dim(2))+weight)
 	for _, tile := range []int{2, 4} {
 		tiles := float64(y.Dim(0) * ((y.Dim(1) + tile - 1) / tile) * ((y.Dim(2) + tile - 1) / tile))
 		points := float64((tile + 2) * (tile + 2))
-		cost := points * (float64(in*out*(float64(2*tiles)+float64(4*c.byteFlops))) + float64(tiles*(in+out)*c.movedFlops))
+		cost := points * (float64(in*out*(float64(2*tiles)+weight)) + float64(tiles*(in+out)*c.movedFlops))
 		if cost < least {
 			best, least = tile, cost
 		}

@@ -17,7 +17,8 @@ func TestWinogradSettings(t *testing.T) {
 	usual := tensorpass.Pass("winograd").(rewrite.Configurable)
 	for _, c := range []struct{ name, value, want string }{
 		{"min-channels", "16", "Winograd{4}{pads=1,1,1,1}"}, {"min-channels", "200", "ConvLast{2}{pads=1,1,1,1}"},
-		{"moved-flops", "160", "Winograd{4}{pads=1,1,1,1}"}, {"moved-flops", "1e6", "ConvLast{2}{pads=1,1,1,1}"},
+		{"moved-flops", "120", "Winograd{4}{pads=1,1,1,1}"}, {"moved-flops", "1e6", "ConvLast{2}{pads=1,1,1,1}"},
+		{"prepared-flops", "100", "Winograd{4}{pads=1,1,1,1}"}, {"prepared-flops", "1e5", "ConvLast{2}{pads=1,1,1,1}"},
 		{"byte-flops", "40", "Winograd{4}{pads=1,1,1,1}"}, {"byte-flops", "1e5", "ConvLast{2}{pads=1,1,1,1}"},
 	} {
 		p, err := usual.Configured(c.name, c.value)

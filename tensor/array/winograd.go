@@ -34,8 +34,11 @@ func NewWinogradWeights(weights *Array, tile int, t *kernel.Threads) *WinogradWe
 			x := float64(a*float64(w[0])) + float64(b*float64(w[3])) + float64(c*float64(w[6]))
 			y := float64(a*float64(w[1])) + float64(b*float64(w[4])) + float64(c*float64(w[7]))
 			z := float64(a*float64(w[2])) + float64(b*float64(w[5])) + float64(c*float64(w[8]))
-			for j := range points {
-				combined[j*in*out+i] = float32(float64(one[j]*x) + float64(two[j]*y) + float64(three[j]*z))
+			// Points ±p come one after the other: an even part plus or minus an odd one.
+			combined[i], combined[(points-1)*in*out+i] = float32(x), float32(z)
+			for j := 1; j < points-1; j += 2 {
+				even, odd := float64(one[j]*x)+float64(three[j]*z), float64(two[j]*y)
+				combined[j*in*out+i], combined[(j+1)*in*out+i] = float32(even+odd), float32(even-odd)
 			}
 		}
 		for j := range points {
