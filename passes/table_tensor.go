@@ -64,7 +64,7 @@ func tensorRows() []row {
 		{position: 48.72, name: "float_sums", tags: "fast_run fusion",
 			after:  reasons{"channels_last": "what turns dimensions is no more between a convolution and a cast"},
 			before: reasons{"elemwise_fusion": "it does not look into fused ops", "fuse_product_epilogue": "products of floats have epilogues"}},
-		{position: 48.75, name: "winograd", tags: "reassoc",
+		{position: 48.75, name: "winograd", tags: "fast_run reassoc",
 			after:  reasons{"channels_last": "it matches ConvLast"},
 			before: reasons{"fuse_product_epilogue": "it matches products without an epilogue"}},
 		{position: 48.8, name: "layer_norm", tags: "fast_run fusion",
