@@ -158,8 +158,11 @@ func (l *layouts) conv(a *apply, op tensor.ConvOp) *variable {
 	if weights == nil || weights.DType() != array.Float32 {
 		return nil
 	}
-	// Groups of a few channels are products that are too narrow to pay.
-	if in, out := weights.Dim(1), weights.Dim(0)/op.Groups; op.Groups > 1 && in*out > 1 && min(in, out) < 8 {
+	in, out := weights.Dim(1), weights.Dim(0)/op.Groups
+	// A channel that a few others are made of is repeated, so that each has its own.
+	repeated := op.Groups >= 8 && in == 1 && out > 1 && out <= 4
+	// Other groups of a few channels are products that are too narrow to pay.
+	if op.Groups > 1 && in*out > 1 && min(in, out) < 8 && !repeated {
 		return nil
 	}
 	// A channel is multiplied line by line where it is. Where channels are last, less than a vector of them has
@@ -180,7 +183,11 @@ func (l *layouts) conv(a *apply, op tensor.ConvOp) *variable {
 		}
 		turned = tensor.Constant(last)
 	}
-	return tensor.MustApply(tensor.ConvLastOp(op), l.channelsLast(x), turned)
+	x = l.channelsLast(x)
+	if repeated {
+		x, op.Groups = tensor.Repeat(x, tensor.Int(out), typeOf(x).NDim()-1), weights.Dim(0)
+	}
+	return tensor.MustApply(tensor.ConvLastOp(op), x, turned)
 }
 
 // apart makes a product of a transposed convolution whose windows lie side by side in the result: each
@@ -193,13 +200,13 @@ func (l *layouts) apart(a *apply, op tensor.ConvTransposeOp) *variable {
 	}
 	shape := typeOf(x).Shape()
 	sizes := slices.Clone(shape[:1]) // of the product: N, positions, window, channels
-	window, rows := []int{}, 1
+	window, rows, positions := []int{}, 1, 1
 	for d := range dims {
 		n := weights.Dim(d + 2)
 		if op.Window.Stride[d] != n || op.Window.Dilation[d] != 1 || typeOf(a.Out()).Dim(d+2) != shape[d+2]*n || op.Window.Before[d] != 0 {
 			return nil
 		}
-		window, rows = append(window, n), rows*n
+		window, rows, positions = append(window, n), rows*n, positions*shape[d+2]
 	}
 	if slices.Contains(shape, tensor.Unknown) || 2+2*dims > array.MaxDims {
 		return nil
@@ -217,6 +224,16 @@ func (l *layouts) apart(a *apply, op tensor.ConvTransposeOp) *variable {
 		turned = append(turned, d+2)
 	}
 	matrix := tensor.Constant(weights.Transpose(append(turned, 1)...).Clone().Reshape(weights.Dim(0), rows*channels))
+	if l.last[x] == nil && rows*channels < 8 {
+		// Channels are summed up where they are: lines fill vectors, and so few columns do not.
+		sizes = append(append(append(shape[:1:1], window...), channels), shape[2:]...)
+		for d := range dims {
+			order[1+2*d], order[2+2*d] = 2+dims+d, 1+d
+		}
+		lines := tensor.Reshape(x, ints([]int{shape[0], shape[1], positions})...)
+		y := tensor.Reshape(tensor.Matmul(folded(tensor.Transpose(matrix)), lines), ints(sizes)...)
+		return tensor.Reshape(tensor.DimShuffle(y, append(order, 1+dims)...), ints(append(result, channels))...)
+	}
 	y := tensor.Reshape(tensor.Matmul(l.channelsLast(x), matrix), ints(sizes)...)
 	return tensor.Reshape(tensor.DimShuffle(y, append(order, 1+2*dims)...), ints(append(result, channels))...)
 }

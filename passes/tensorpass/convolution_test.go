@@ -48,6 +48,18 @@ var productCases = []struct {
 		z := tensor.Repeat(tensor.Repeat(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.Int(2), 2), tensor.Int(3), 3)
 		return tensor.Sum(tensor.Mul(y, z), 2, 3)
 	}, "ConvLast{2}; Alloc; Reshape{4}; Alloc; Reshape{4}; Matmul; Reshape{6}; Reshape{4}; Composite; sum{axis=1,2}"},
+	{"windows side by side of one channel", func(r *rand.Rand, x variable) variable {
+		y := tensor.ConvTranspose(x, float32s(r, 6, 1, 2, 3), float32s(r, 1), tensor.Slide{Strides: []int{2, 3}}, nil, 1)
+		return tensor.Sum(tensor.Conv(y, float32s(r, 4, 1, 3, 3), nil, tensor.Slide{}, 1), 2, 3)
+	}, "Reshape{3}; Matmul; Reshape{6}; Reshape{4}; add; ConvLast{2}; sum{axis=1,2}"},
+	{"a sum of channels", func(r *rand.Rand, x variable) variable {
+		y := tensor.Conv(x, float32s(r, 1, 6, 1, 1), nil, tensor.Slide{}, 1)
+		return tensor.Sum(tensor.Conv(y, float32s(r, 4, 1, 3, 3), nil, tensor.Slide{}, 1), 2, 3)
+	}, "Conv{2}; ConvLast{2}; sum{axis=1,2}"},
+	{"channels that two others are made of", func(r *rand.Rand, x variable) variable {
+		y := tensor.Conv(x, float32s(r, 8, 6, 1, 1), nil, tensor.Slide{}, 1)
+		return tensor.Sum(tensor.Conv(y, float32s(r, 16, 1, 3, 3), nil, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 8), 2, 3)
+	}, "ConvLast{2}; Alloc; Reshape{4}; ConvLast{2}{pads=1,1,1,1}{groups=16}; sum{axis=1,2}"},
 	{"an image that is resized", func(r *rand.Rand, x variable) variable {
 		y := tensor.ResizeBy(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.ResizeOptions{Linear: true}, 1, 1, 2, 1.5)
 		return tensor.Sum(tensor.Conv(y, float32s(r, 4, 4, 1, 1), nil, tensor.Slide{}, 1), 2, 3)
