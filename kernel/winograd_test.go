@@ -169,7 +169,7 @@ func (g winogradGroup) with(h winogradGroup) (together, apart float64) {
 		}
 	}
 	sign := func(p, part int) float64 { return 1 - 2*float64(bits.OnesCount(uint(p&part))&1) } // of a part, at a point
-	for signs := range 1 << len(x) { // of the products at points
+	for signs := range 1 << len(x) {                                                           // of the products at points
 		total := 0.0
 		for part, v := range w {
 			sum := 0.0
