@@ -47,6 +47,31 @@ func Fuse(group []*fgraph.Apply) (a *fgraph.Apply, replaced []*fgraph.Variable, 
 	return a, replaced, err
 }
 
+// unfused returns what a size is that is computed by a fused op, op by op, and any other variable itself.
+func unfused(v *fgraph.Variable) *fgraph.Variable {
+	op, ok := OpOf(v).(*CompositeOp)
+	if !ok || !isSize(v) {
+		return v
+	}
+	values := slices.Clone(v.Owner().Inputs())
+	for x := range op.prog.Values() {
+		if x.Constant != nil {
+			values = append(values, Constant(x.Constant))
+			continue
+		}
+		args := make([]*fgraph.Variable, len(x.Args))
+		for i, k := range x.Args {
+			args[i] = values[k]
+		}
+		e := OpFor(x.Op)
+		if x.Op == array.Cast {
+			e = Elemwise{Op: x.Op, To: x.Type}
+		}
+		values = append(values, MustApply(e, args...))
+	}
+	return values[op.prog.Results()[slices.Index(v.Owner().Outputs(), v)]]
+}
+
 // Inlined reports whether [Fuse] makes v a part of the program: it is a constant of one element.
 func Inlined(v *fgraph.Variable) bool {
 	a := ConstantOf(v)

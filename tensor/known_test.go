@@ -120,26 +120,35 @@ func TestFuse(t *testing.T) {
 }
 
 // TestFusedSizes asks for the sizes of a reshape: what may be -1 says nothing, and the larger one of 0 and a difference is
-// no such number, nor is it in a program.
+// no such number, nor what is computed of it, in a program or not.
 func TestFusedSizes(t *testing.T) {
 	X := tensor.Matrix("X")
-	less := func(clamped bool) *fgraph.Variable {
-		p := array.NewProgram(array.Int64)
-		zero := p.Constant(array.Of([]int64{0}))
-		v := p.Append(array.Sub, 0, p.Constant(array.Of([]int64{1})))
-		if clamped {
-			v = p.Append(array.Maximum, zero, v)
-		}
-		return tensor.MustApply(tensor.NewComposite(p.Return(v)), tensor.ShapeI(X, 0))
+	n := tensor.ShapeI(X, 0)
+	difference := tensor.Map(array.Sub, n, tensor.Int(1))
+	clamped := tensor.Map(array.Maximum, tensor.Int(0), difference)
+	double, sum := tensor.Map(array.Mul, clamped, tensor.Int(2)), tensor.Map(array.Add, clamped, n)
+	// Another n that is the same size, and all of its sizes in one program.
+	m := tensor.ShapeI(X, 0)
+	p := array.NewProgram(array.Int64)
+	d := p.Append(array.Sub, 0, p.Constant(array.Of([]int64{1})))
+	c := p.Append(array.Maximum, p.Constant(array.Of([]int64{0})), d)
+	twice, both := p.Append(array.Mul, c, p.Constant(array.Of([]int64{2}))), p.Append(array.Add, 0, c)
+	a, err := tensor.Make(tensor.NewComposite(p.Return(d, c, twice, both)), m)
+	if err != nil {
+		t.Fatal(err)
 	}
-	difference := tensor.Map(array.Sub, tensor.ShapeI(X, 0), tensor.Int(1))
-	for _, c := range []struct {
-		size  *fgraph.Variable
-		known bool
-	}{{less(true), true}, {less(false), false}, {tensor.Map(array.Maximum, tensor.Int(0), difference), true}, {difference, false}} {
-		y := tensor.Reshape(X, c.size, tensor.Int(1))
-		if got := tensor.NewShapes().Dim(y, 0); (got == c.size) != c.known {
-			t.Errorf("a reshape to %v×1 has a size of %v", c.size, got)
+	fused := a.Outputs()
+	for i, size := range []*fgraph.Variable{difference, clamped, double, sum} {
+		for _, v := range []*fgraph.Variable{size, fused[i]} {
+			y := tensor.Reshape(X, v, tensor.Int(1))
+			if got := tensor.NewShapes().Dim(y, 0); (got == v) != (i > 0) {
+				t.Errorf("a reshape to %v×1 has a size of %v", v, got)
+			}
+		}
+		for k, v := range fused {
+			if same := tensor.SameSize(size, v) && tensor.SameSize(v, size); same != (i == k) {
+				t.Errorf("%v and %v: the same size is %v", size, v, same)
+			}
 		}
 	}
 }

@@ -100,23 +100,26 @@ func isOne(v *fgraph.Variable) bool {
 	return ok && n == 1
 }
 
-// positive reports whether an int64 scalar is known not to be negative.
-func positive(v *fgraph.Variable) bool {
+// positive reports whether an int64 scalar is known not to be negative: also the number of elements of a slice, which is
+// the larger one of 0 and a difference, and what is computed of such.
+func positive(v *fgraph.Variable) bool { return isPositive(v, 0) }
+
+func isPositive(v *fgraph.Variable, depth int) bool {
 	if n, ok := constantInt(v); ok {
 		return n >= 0
 	}
 	if _, ok := LeastSize(v); ok || Nonnegative(v) {
 		return true
 	}
-	// The number of elements of a slice is the larger one of 0 and a difference. It may be fused.
-	op, ok := OpOf(v).(*CompositeOp)
-	if !ok {
+	if v = unfused(v); depth > maxSizeDepth || !isSize(v) {
 		return false
 	}
-	result := op.prog.Results()[slices.Index(v.Owner().Outputs(), v)]
-	values := slices.Collect(op.prog.Values()) // behind the inputs
-	n := int32(op.prog.NumInputs())
-	return result >= n && values[result-n].Op == array.Maximum && slices.ContainsFunc(values[result-n].Args, func(k int32) bool {
-		return k >= n && values[k-n].Constant != nil && values[k-n].Constant.Float(0) >= 0
-	})
+	each := func(x *fgraph.Variable) bool { return isPositive(x, depth+1) }
+	switch OpOf(v) {
+	case OpFor(array.Add), OpFor(array.Mul), OpFor(array.Minimum):
+		return !slices.ContainsFunc(v.Owner().Inputs(), func(x *fgraph.Variable) bool { return !each(x) })
+	case OpFor(array.Maximum):
+		return slices.ContainsFunc(v.Owner().Inputs(), each)
+	}
+	return false
 }

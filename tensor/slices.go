@@ -399,16 +399,20 @@ func sameSize(a, b *fgraph.Variable, depth int) bool {
 	if ok || ok2 {
 		return ok && ok2 && x == y
 	}
-	p, q := a.Owner(), b.Owner()
-	if depth > maxSizeDepth || p == nil || q == nil || !isSize(a) || !isSize(b) || len(p.Inputs()) != len(q.Inputs()) || !fgraph.OpsEqual(p.Op(), q.Op()) {
+	if depth > maxSizeDepth || !isSize(a) || !isSize(b) {
 		return false
 	}
-	for i, v := range p.Inputs() {
-		if w := q.Inputs()[i]; v != w && !(isSize(v) && sameSize(v, w, depth+1)) {
-			return false
+	same := func(v, w *fgraph.Variable) bool { return v == w || isSize(v) && sameSize(v, w, depth+1) }
+	if p, q := a.Owner(), b.Owner(); p != nil && q != nil && fgraph.OpsEqual(p.Op(), q.Op()) && slices.Index(p.Outputs(), a) == slices.Index(q.Outputs(), b) {
+		in, other := p.Inputs(), q.Inputs()
+		commutes := len(in) == 2 && len(other) == 2 && (p.Op() == OpFor(array.Add) || p.Op() == OpFor(array.Mul))
+		if slices.EqualFunc(in, other, same) || commutes && same(in[0], other[1]) && same(in[1], other[0]) {
+			return true
 		}
 	}
-	return slices.Index(p.Outputs(), a) == slices.Index(q.Outputs(), b)
+	// What is fused with other sizes may be one that is not, or is with others.
+	v, w := unfused(a), unfused(b)
+	return (v != a || w != b) && sameSize(v, w, depth+1)
 }
 
 // SameSizes reports whether dimension d of x is known to be as large as dimension e of y.
