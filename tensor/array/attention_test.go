@@ -1,4 +1,4 @@
-package array
+package array_test
 
 import (
 	"math/rand/v2"
@@ -9,14 +9,15 @@ import (
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // attentionCase is an attention with random sizes and layouts.
 type attentionCase struct {
 	shape      []int // of the scores
-	q, k, v, y *Array
-	p          *Program
-	args       []*Array
+	q, k, v, y *array.Array
+	p          *array.Program
+	args       []*array.Array
 	turned     bool
 }
 
@@ -50,8 +51,8 @@ func randomAttention(rng *rand.Rand) attentionCase {
 		}
 		return s
 	}
-	c.q = randomLayout(rng, Float32, append(slices.Clone(shape[:ndim-1]), size)...)
-	c.k, c.v = randomLayout(rng, Float32, shared(size, keys)...), randomLayout(rng, Float32, shared(keys, columns)...)
+	c.q = randomLayout(rng, array.Float32, append(slices.Clone(shape[:ndim-1]), size)...)
+	c.k, c.v = randomLayout(rng, array.Float32, shared(size, keys)...), randomLayout(rng, array.Float32, shared(keys, columns)...)
 	if rng.IntN(2) == 0 {
 		c.q, c.k, c.v = c.q.Clone(), c.k.Clone(), c.v.Clone()
 	}
@@ -59,7 +60,7 @@ func randomAttention(rng *rand.Rand) attentionCase {
 	if c.turned {
 		result[ndim-2], result[ndim-3] = result[ndim-3], result[ndim-2]
 	}
-	c.y = Full(Float32, 7, result...)
+	c.y = array.Full(array.Float32, 7, result...)
 	if rng.IntN(4) > 0 { // a scale, a mask of numbers and one of bools
 		broadcast := func() []int {
 			s := slices.Clone(shape)
@@ -70,33 +71,33 @@ func randomAttention(rng *rand.Rand) attentionCase {
 			}
 			return s
 		}
-		c.args = []*Array{randomLayout(rng, Float32, broadcast()...), randomLayout(rng, Float32, broadcast()...).Cast(Bool)}
-		c.p = NewProgram(Float32, Float32, Bool)
-		v := c.p.Append(Add, c.p.Append(Mul, 0, c.p.Constant(Full(Float32, 0.01))), 1)
-		c.p.Return(c.p.Append(Switch, 2, v, c.p.Constant(Full(Float32, -1e30))))
+		c.args = []*array.Array{randomLayout(rng, array.Float32, broadcast()...), randomLayout(rng, array.Float32, broadcast()...).Cast(array.Bool)}
+		c.p = array.NewProgram(array.Float32, array.Float32, array.Bool)
+		v := c.p.Append(array.Add, c.p.Append(array.Mul, 0, c.p.Constant(array.Full(array.Float32, 0.01))), 1)
+		c.p.Return(c.p.Append(array.Switch, 2, v, c.p.Constant(array.Full(array.Float32, -1e30))))
 	}
 	return c
 }
 
 // oneByOne computes an attention by its parts.
-func (c *attentionCase) oneByOne(t *testing.T) *Array {
+func (c *attentionCase) oneByOne(t *testing.T) *array.Array {
 	t.Helper()
-	var ws Workspace
+	var ws array.Workspace
 	ndim := len(c.shape)
-	full := func(x *Array) *Array {
+	full := func(x *array.Array) *array.Array {
 		if ndim < 3 {
 			return x
 		}
 		// Each head of keys as often as there are heads of queries for it.
 		heads, have := c.shape[ndim-3], x.Dim(ndim-3)
-		wide := New(Float32, append(slices.Clone(c.shape[:ndim-2]), x.Dim(ndim-2), x.Dim(ndim-1))...)
+		wide := array.New(array.Float32, append(slices.Clone(c.shape[:ndim-2]), x.Dim(ndim-2), x.Dim(ndim-1))...)
 		for h := range heads {
-			ranges := make([]Range, ndim)
+			ranges := make([]array.Range, ndim)
 			for d := range ranges {
-				ranges[d] = Range{Step: 1, Count: wide.Dim(d)}
+				ranges[d] = array.Range{Step: 1, Count: wide.Dim(d)}
 			}
-			ranges[ndim-3] = Range{Start: h, Step: 1, Count: 1}
-			var to, from Array
+			ranges[ndim-3] = array.Range{Start: h, Step: 1, Count: 1}
+			var to, from array.Array
 			wide.RangeTo(&to, ranges...)
 			for d := range ndim - 3 {
 				ranges[d].Count = x.Dim(d)
@@ -107,12 +108,12 @@ func (c *attentionCase) oneByOne(t *testing.T) *Array {
 			if err != nil {
 				t.Fatal(err)
 			}
-			CopyTo(&to, b)
+			array.CopyTo(&to, b)
 		}
 		return wide
 	}
-	scores := New(Float32, c.shape...)
-	multiply := func(y, a, b *Array) {
+	scores := array.New(array.Float32, c.shape...)
+	multiply := func(y, a, b *array.Array) {
 		t.Helper()
 		var err error
 		if ndim == 2 {
@@ -126,10 +127,10 @@ func (c *attentionCase) oneByOne(t *testing.T) *Array {
 	}
 	multiply(scores, c.q, full(c.k))
 	if c.p != nil {
-		ws.Map(c.p, []*Array{scores}, append([]*Array{scores}, c.args...))
+		ws.Map(c.p, []*array.Array{scores}, append([]*array.Array{scores}, c.args...))
 	}
 	ws.Softmax(scores, scores, false)
-	y := New(Float32, append(slices.Clone(c.shape[:ndim-1]), c.v.Dim(ndim-1))...)
+	y := array.New(array.Float32, append(slices.Clone(c.shape[:ndim-1]), c.v.Dim(ndim-1))...)
 	multiply(y, scores, full(c.v))
 	if c.turned {
 		order := make([]int, ndim)
@@ -146,17 +147,17 @@ func (c *attentionCase) oneByOne(t *testing.T) *Array {
 func TestAttention(t *testing.T) {
 	defer divide.Always.Store(divide.Always.Load())
 	rng := rand.New(rand.NewPCG(3, 4))
-	var one Workspace
-	several := Workspace{Threads: kernel.NewThreads(3)}
+	var one array.Workspace
+	several := array.Workspace{Threads: kernel.NewThreads(3)}
 	for try := range longtest.Of(20, 150) {
 		c := randomAttention(rng)
 		want := c.oneByOne(t)
-		for i, ws := range []*Workspace{&one, &several} {
+		for i, ws := range []*array.Workspace{&one, &several} {
 			divide.Always.Store(i > 0)
 			if err := ws.Attention(c.y, c.q, c.k, c.v, c.p, c.args, c.turned); err != nil {
 				t.Fatal(err)
 			}
-			if !Equal(c.y, want) {
+			if !array.Equal(c.y, want) {
 				t.Fatalf("try %d: queries of shape %v, keys of %v, values of %v, turned %t, workspace %d: other bits", try, c.q.Shape(), c.k.Shape(), c.v.Shape(), c.turned, i)
 			}
 		}
@@ -175,15 +176,15 @@ func TestAttention(t *testing.T) {
 // TestAttentionMemory: long sequences take memory for some rows of their scores, and calls allocate none.
 func TestAttentionMemory(t *testing.T) {
 	const n, size = 2048, 16
-	q, k, v, y := Full(Float32, 0.5, 2, n, size), Full(Float32, 0.25, 2, size, n), Full(Float32, 3, 2, n, size), New(Float32, 2, n, size)
-	var ws Workspace
+	q, k, v, y := array.Full(array.Float32, 0.5, 2, n, size), array.Full(array.Float32, 0.25, 2, size, n), array.Full(array.Float32, 3, 2, n, size), array.New(array.Float32, 2, n, size)
+	var ws array.Workspace
 	attend := func() {
 		if err := ws.Attention(y, q, k, v, nil, nil, false); err != nil {
 			t.Fatal(err)
 		}
 	}
 	attend()
-	if most := ws.Peak(); most > 2*scoreBytes {
+	if most := ws.Peak(); most > 512<<10 {
 		t.Errorf("%d bytes for scores of %d", most, 2*n*n*4)
 	}
 	if got := y.Float(5); got != 3 {

@@ -1,4 +1,4 @@
-package array
+package array_test
 
 import (
 	"math"
@@ -6,30 +6,31 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // randomLayout returns an array with random elements, whose memory has its dimensions in another
 // order, possibly reversed or with gaps.
-func randomLayout(rng *rand.Rand, dtype DType, shape ...int) *Array {
+func randomLayout(rng *rand.Rand, dtype array.DType, shape ...int) *array.Array {
 	order := rng.Perm(len(shape))
 	back := make([]int, len(shape))
 	memory := make([]int, len(shape))
-	ranges := make([]Range, len(shape))
+	ranges := make([]array.Range, len(shape))
 	for i, d := range order {
 		n := shape[d]
 		back[d] = i
 		step := 1 + rng.IntN(2)
 		memory[i] = n * step
-		ranges[i] = Range{Start: 0, Step: step, Count: n}
+		ranges[i] = array.Range{Start: 0, Step: step, Count: n}
 		if rng.IntN(3) == 0 {
-			ranges[i] = Range{Start: max(0, n*step-1), Step: -step, Count: n}
+			ranges[i] = array.Range{Start: max(0, n*step-1), Step: -step, Count: n}
 		}
 	}
-	a := New(dtype, memory...)
+	a := array.New(dtype, memory...)
 	for i := range a.Len() {
 		a.SetFloat(i, math.Round(float64(20*rng.Float64()))-10+rng.Float64())
 	}
-	v := new(Array)
+	v := new(array.Array)
 	a.RangeTo(v, ranges...)
 	return v.Transpose(back...)
 }
@@ -38,8 +39,8 @@ func randomLayout(rng *rand.Rand, dtype DType, shape ...int) *Array {
 // and ways of broadcasting.
 func TestBatchMatMul(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var ws Workspace
-	for _, dtype := range []DType{Int64, Float32, Float64} {
+	var ws array.Workspace
+	for _, dtype := range []array.DType{array.Int64, array.Float32, array.Float64} {
 		for try := range 300 {
 			m, k, n := rng.IntN(6), rng.IntN(40), rng.IntN(30)
 			batch := []int{1 + rng.IntN(3), 1 + rng.IntN(3)}[:1+try%2]
@@ -60,7 +61,7 @@ func TestBatchMatMul(t *testing.T) {
 			if try%4 == 0 {
 				a = a.Clone()
 			}
-			c := Full(dtype, math.NaN(), append(batch, m, n)...)
+			c := array.Full(dtype, math.NaN(), append(batch, m, n)...)
 			if err := ws.BatchMatMul(c, a, b, nil, nil, nil); err != nil {
 				t.Fatal(err)
 			}
@@ -74,21 +75,21 @@ func TestBatchMatMul(t *testing.T) {
 			}
 			items := c.Len() / max(1, m*n)
 			for item := range items {
-				ranges := make([]Range, len(batch))
+				ranges := make([]array.Range, len(batch))
 				for d, at := len(batch)-1, item; d >= 0; d-- {
-					ranges[d] = Range{Start: at % batch[d], Drop: true}
+					ranges[d] = array.Range{Start: at % batch[d], Drop: true}
 					at /= batch[d]
 				}
-				part := func(x *Array, rows, cols int) *Array {
-					v := new(Array)
-					x.RangeTo(v, append(ranges[:len(batch):len(batch)], Range{0, 1, rows, false}, Range{0, 1, cols, false})...)
+				part := func(x *array.Array, rows, cols int) *array.Array {
+					v := new(array.Array)
+					x.RangeTo(v, append(ranges[:len(batch):len(batch)], array.Range{0, 1, rows, false}, array.Range{0, 1, cols, false})...)
 					return v
 				}
-				want := New(dtype, m, n)
+				want := array.New(dtype, m, n)
 				if err := ws.MatMul(want, part(fullA, m, k), part(fullB, k, n)); err != nil {
 					t.Fatal(err)
 				}
-				if !Equal(part(c, m, n).Clone(), want) {
+				if !array.Equal(part(c, m, n).Clone(), want) {
 					t.Fatalf("%v %v·%v, item %d: %v, want %v", dtype, a.Shape(), b.Shape(), item, part(c, m, n), want)
 				}
 			}
@@ -102,10 +103,10 @@ func TestBatchMatMulAllocates(t *testing.T) {
 		t.Skip("under the race detector, pools drop values at random")
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
-	var ws Workspace
-	for _, dtype := range []DType{Float32, Float64} {
+	var ws array.Workspace
+	for _, dtype := range []array.DType{array.Float32, array.Float64} {
 		for range 8 {
-			c, a, b := New(dtype, 500, 4, 5), randomLayout(rng, dtype, 500, 4, 6), randomLayout(rng, dtype, 500, 6, 5)
+			c, a, b := array.New(dtype, 500, 4, 5), randomLayout(rng, dtype, 500, 4, 6), randomLayout(rng, dtype, 500, 6, 5)
 			f := func() {
 				if err := ws.BatchMatMul(c, a, b, nil, nil, nil); err != nil {
 					t.Fatal(err)
@@ -113,7 +114,7 @@ func TestBatchMatMulAllocates(t *testing.T) {
 			}
 			f()
 			if n := alloctest.Least(4000, f); n > 4000 {
-				t.Errorf("%v: %d bytes for 500 products of strides %v and %v", dtype, n, a.strides, b.strides)
+				t.Errorf("%v: %d bytes for 500 products; contiguous factors: %t, %t", dtype, n, a.Contiguous(), b.Contiguous())
 			}
 		}
 	}

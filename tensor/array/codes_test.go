@@ -1,4 +1,4 @@
-package array
+package array_test
 
 import (
 	"fmt"
@@ -8,18 +8,19 @@ import (
 
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // randomCodes returns int8s or uint8s, and what means 0 in them: several numbers if n is not 0.
-func randomCodes(r *rand.Rand, dtype DType, n int, shape ...int) (a, zero *Array) {
-	a, zero = New(dtype, shape...), New(dtype)
+func randomCodes(r *rand.Rand, dtype array.DType, n int, shape ...int) (a, zero *array.Array) {
+	a, zero = array.New(dtype, shape...), array.New(dtype)
 	if n > 0 {
-		zero = New(dtype, n)
+		zero = array.New(dtype, n)
 	}
-	for _, v := range []*Array{a, zero} {
+	for _, v := range []*array.Array{a, zero} {
 		for i := range v.Len() {
 			v.SetFloat(i, float64(r.IntN(256)))
-			if dtype == Int8 {
+			if dtype == array.Int8 {
 				v.SetFloat(i, float64(r.IntN(256)-128))
 			}
 		}
@@ -28,8 +29,8 @@ func randomCodes(r *rand.Rand, dtype DType, n int, shape ...int) (a, zero *Array
 }
 
 // less returns a minus what means 0 in its last dimension, as float64s.
-func less(a, zero *Array) *Array {
-	b := a.Cast(Float64).Clone()
+func less(a, zero *array.Array) *array.Array {
+	b := a.Cast(array.Float64).Clone()
 	for i := range b.Len() {
 		k := 0
 		if zero.Len() > 1 {
@@ -42,27 +43,27 @@ func less(a, zero *Array) *Array {
 
 // checkFloatSums checks what run makes of sums as float32s, with an epilogue: the product times a number, more
 // a row, as the kernel does it, and the sigmoid of that.
-func checkFloatSums(t *testing.T, r *rand.Rand, sums *Array, run func(ws *Workspace, y *Array, e *Epilogue, args []*Array) error) {
+func checkFloatSums(t *testing.T, r *rand.Rand, sums *array.Array, run func(ws *array.Workspace, y *array.Array, e *array.Epilogue, args []*array.Array) error) {
 	t.Helper()
 	ones := slices.Repeat([]int{1}, sums.NDim())
 	rows := slices.Clone(ones)
 	rows[len(rows)-1] = sums.Dim(len(rows) - 1)
-	scale, bias := Full(Float32, 0.1*r.Float64(), ones...), New(Float32, rows...)
+	scale, bias := array.Full(array.Float32, 0.1*r.Float64(), ones...), array.New(array.Float32, rows...)
 	for i := range bias.Len() {
 		bias.SetFloat(i, r.NormFloat64())
 	}
-	args := []*Array{scale, bias}
-	p := NewProgram(Float32, Float32, Float32)
-	p.Return(p.Append(Sigmoid, p.Append(Add, 2, p.Append(Mul, 0, 1))))
-	want := New(Float32, sums.Shape()...)
-	new(Workspace).Map(p, []*Array{want}, []*Array{sums.Cast(Float32), scale, bias})
-	e := NewEpilogue(p, []ArgKind{AnyArg, RowArg, RowArg})
+	args := []*array.Array{scale, bias}
+	p := array.NewProgram(array.Float32, array.Float32, array.Float32)
+	p.Return(p.Append(array.Sigmoid, p.Append(array.Add, 2, p.Append(array.Mul, 0, 1))))
+	want := array.New(array.Float32, sums.Shape()...)
+	new(array.Workspace).Map(p, []*array.Array{want}, []*array.Array{sums.Cast(array.Float32), scale, bias})
+	e := array.NewEpilogue(p, []array.ArgKind{array.AnyArg, array.RowArg, array.RowArg})
 	for _, threads := range []*kernel.Threads{nil, kernel.NewThreads(3)} {
 		divide.Always.Store(threads != nil)
-		got := New(Float32, sums.Shape()...)
-		err := run(&Workspace{Threads: threads}, got, e, args)
+		got := array.New(array.Float32, sums.Shape()...)
+		err := run(&array.Workspace{Threads: threads}, got, e, args)
 		divide.Always.Store(false)
-		if err != nil || !Equal(got, want) {
+		if err != nil || !array.Equal(got, want) {
 			t.Fatalf("%v, %v, want %v", got, err, want)
 		}
 	}
@@ -72,7 +73,7 @@ func checkFloatSums(t *testing.T, r *rand.Rand, sums *Array, run func(ws *Worksp
 // and zeros, with any number of threads.
 func TestCodes(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
-	types := []DType{Int8, Uint8}
+	types := []array.DType{array.Int8, array.Uint8}
 	for trial := range 300 {
 		out := 1 + r.IntN(40)
 		zeros := 0
@@ -80,7 +81,7 @@ func TestCodes(t *testing.T) {
 			zeros = out
 		}
 		tx, tw := types[r.IntN(2)], types[r.IntN(2)]
-		var ws Workspace
+		var ws array.Workspace
 		if trial%2 == 0 {
 			rows, k := r.IntN(20), r.IntN(100)
 			if trial%20 == 0 {
@@ -91,26 +92,26 @@ func TestCodes(t *testing.T) {
 			}
 			a, za := randomCodes(r, tx, 0, rows, k)
 			b, zb := randomCodes(r, tw, zeros, k, out)
-			want, got := New(Float64, rows, out), New(Int32, rows, out)
+			want, got := array.New(array.Float64, rows, out), array.New(array.Int32, rows, out)
 			if err := ws.MatMul(want, less(a, za), less(b, zb)); err != nil {
 				t.Fatal(err)
 			}
 			if trial%4 == 0 {
 				a = a.Transpose(1, 0).Clone().Transpose(1, 0)
 			}
-			if err := ws.MatMulCodes(got, a, za, NewCodeWeights(b, zb), nil, nil); err != nil {
+			if err := ws.MatMulCodes(got, a, za, array.NewCodeWeights(b, zb), nil, nil); err != nil {
 				t.Fatal(err)
 			}
-			if !Equal(got.Cast(Float64), want) {
+			if !array.Equal(got.Cast(array.Float64), want) {
 				t.Fatalf("%d: %d×%d×%d of %v and %v is %v, want %v", trial, rows, out, k, tx, tw, got, want)
 			}
-			checkFloatSums(t, r, got, func(ws *Workspace, y *Array, e *Epilogue, args []*Array) error {
-				return ws.MatMulCodes(y, a, za, NewCodeWeights(b, zb), e, args)
+			checkFloatSums(t, r, got, func(ws *array.Workspace, y *array.Array, e *array.Epilogue, args []*array.Array) error {
+				return ws.MatMulCodes(y, a, za, array.NewCodeWeights(b, zb), e, args)
 			})
 			continue
 		}
-		dims, in := 1+r.IntN(MaxSpatial), 1+r.IntN(20)
-		w := Window{Dims: dims}
+		dims, in := 1+r.IntN(array.MaxSpatial), 1+r.IntN(20)
+		w := array.Window{Dims: dims}
 		x, weights, y := []int{r.IntN(3)}, []int{}, []int{0}
 		y[0] = x[0]
 		for d := range dims {
@@ -123,25 +124,25 @@ func TestCodes(t *testing.T) {
 		name := fmt.Sprintf("%d: %v and %v, x %v, weights %v, y %v, %+v", trial, tx, tw, x, weights, y, w)
 		ax, zx := randomCodes(r, tx, 0, x...)
 		aw, zw := randomCodes(r, tw, zeros, weights...)
-		want, got := New(Float64, y...), New(Int32, y...)
+		want, got := array.New(array.Float64, y...), array.New(array.Int32, y...)
 		if err := ws.ConvLast(want, less(ax, zx), less(aw, zw), nil, w, 1, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		prepared := NewCodeWeights(aw, zw)
+		prepared := array.NewCodeWeights(aw, zw)
 		if err := ws.ConvLastCodes(got, ax, zx, aw, prepared, w, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		if !Equal(got.Cast(Float64), want) {
+		if !array.Equal(got.Cast(array.Float64), want) {
 			t.Fatalf("%s: %v, not %v", name, got, want)
 		}
 		divide.Always.Store(true)
-		again, shared := New(Int32, y...), Workspace{Threads: kernel.NewThreads(3)}
+		again, shared := array.New(array.Int32, y...), array.Workspace{Threads: kernel.NewThreads(3)}
 		err := shared.ConvLastCodes(again, ax, zx, aw, prepared, w, nil, nil)
 		divide.Always.Store(false)
-		if err != nil || !Equal(again, got) {
+		if err != nil || !array.Equal(again, got) {
 			t.Fatalf("%s: three threads compute %v, %v, not %v", name, again, err, got)
 		}
-		checkFloatSums(t, r, got, func(ws *Workspace, y *Array, e *Epilogue, args []*Array) error {
+		checkFloatSums(t, r, got, func(ws *array.Workspace, y *array.Array, e *array.Epilogue, args []*array.Array) error {
 			return ws.ConvLastCodes(y, ax, zx, aw, prepared, w, e, args)
 		})
 		if slices.Contains(y, 0) != (got.Len() == 0) {

@@ -1,10 +1,11 @@
-package array
+package array_test
 
 import (
 	"errors"
 	"math"
 	"testing"
 
+	"github.com/nnopt/nnopt/tensor/array"
 	"gonum.org/v1/gonum/blas"
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/blas64"
@@ -18,10 +19,10 @@ type otherImplementation struct{ gonum.Implementation }
 // element do not depend on the number of rows. NumPy's error for these vectors is 5e-4.
 func TestLongSums(t *testing.T) {
 	const m, k = 5, 1000000
-	var ws Workspace
-	a, x := Full(Float32, 0.1, m, k), Full(Float32, 0.1, k)
-	columns := Full(Float32, 0.1, k, m).Transpose(1, 0)
-	check := func(name string, y *Array) {
+	var ws array.Workspace
+	a, x := array.Full(array.Float32, 0.1, m, k), array.Full(array.Float32, 0.1, k)
+	columns := array.Full(array.Float32, 0.1, k, m).Transpose(1, 0)
+	check := func(name string, y *array.Array) {
 		t.Helper()
 		for i, v := range y.Floats() {
 			if e := math.Abs(v/(k*0.01) - 1); !(e < 5e-4) || v != y.Float(0) {
@@ -30,9 +31,9 @@ func TestLongSums(t *testing.T) {
 		}
 	}
 	for rows := 1; rows <= m; rows++ {
-		for name, a := range map[string]*Array{"rows": a, "columns": columns} {
-			b, y, z := new(Array), New(Float32, rows), New(Float32, rows, 1)
-			a.RangeTo(b, Range{Step: 1, Count: rows})
+		for name, a := range map[string]*array.Array{"rows": a, "columns": columns} {
+			b, y, z := new(array.Array), array.New(array.Float32, rows), array.New(array.Float32, rows, 1)
+			a.RangeTo(b, array.Range{Step: 1, Count: rows})
 			if err := errors.Join(ws.Gemv(1, b, x, 0, y, false), ws.MatMul(z, b, x.Reshape(k, 1))); err != nil {
 				t.Fatal(err)
 			}
@@ -54,30 +55,30 @@ func TestGemvGer(t *testing.T) {
 		blas64.Use(float64s)
 	}
 	defer use(gonum.Implementation{}, gonum.Implementation{})
-	fill := func(a *Array, seed int) *Array {
+	fill := func(a *array.Array, seed int) *array.Array {
 		for i := range a.Len() {
 			a.SetFloat(i, float64((i*7+seed)%23)/7-1)
 		}
 		return a
 	}
-	vector := func(dtype DType, n, step, seed int) *Array {
-		v := New(dtype, n*step)
-		v.shape[0], v.strides[0] = n, step
+	vector := func(dtype array.DType, n, step, seed int) *array.Array {
+		v := array.New(dtype, n*step)
+		v.RangeTo(v, array.Range{Step: step, Count: n})
 		return fill(v, seed)
 	}
-	var ws Workspace
-	for _, dtype := range []DType{Float32, Float64} {
+	var ws array.Workspace
+	for _, dtype := range []array.DType{array.Float32, array.Float64} {
 		for m := range 10 {
 			for _, n := range []int{0, 1, 3, 4, 9} {
 				for _, step := range []int{1, 2} {
 					for _, transposed := range []bool{false, true} {
-						a := fill(New(dtype, m, n), 1)
+						a := fill(array.New(dtype, m, n), 1)
 						if transposed {
-							a = fill(New(dtype, n, m), 1).Transpose(1, 0)
+							a = fill(array.New(dtype, n, m), 1).Transpose(1, 0)
 						}
 						x, y := vector(dtype, n, step, 2), vector(dtype, m, step, 3)
 						for _, beta := range []float64{0, 1, -0.5} {
-							var results [3]*Array
+							var results [3]*array.Array
 							for k := range results {
 								use(gonum.Implementation{}, gonum.Implementation{})
 								if k == 2 {
@@ -118,9 +119,9 @@ func TestGemvGer(t *testing.T) {
 
 // TestGemvAllocates: what a product allocates does not depend on the number of rows.
 func TestGemvAllocates(t *testing.T) {
-	var ws Workspace
+	var ws array.Workspace
 	count := func(rows int) float64 {
-		a, x, y := New(Float32, rows, 40), New(Float32, 40), New(Float32, rows)
+		a, x, y := array.New(array.Float32, rows, 40), array.New(array.Float32, 40), array.New(array.Float32, rows)
 		return testing.AllocsPerRun(20, func() {
 			if err := ws.Gemv(1, a, x, 0, y, false); err != nil {
 				t.Fatal(err)

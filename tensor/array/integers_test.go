@@ -1,4 +1,4 @@
-package array
+package array_test
 
 import (
 	"fmt"
@@ -8,12 +8,13 @@ import (
 
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // wholeNumbers returns integers whose least and greatest are least and most, in each item: such as that
 // rounding to steps of 1 changes none.
-func wholeNumbers(r *rand.Rand, least, most, items int, shape ...int) *Array {
-	a := New(Float32, shape...)
+func wholeNumbers(r *rand.Rand, least, most, items int, shape ...int) *array.Array {
+	a := array.New(array.Float32, shape...)
 	size := a.Len() / max(items, 1)
 	for i := range a.Len() {
 		a.SetFloat(i, float64(least+r.IntN(most-least+1)))
@@ -29,7 +30,7 @@ func wholeNumbers(r *rand.Rand, least, most, items int, shape ...int) *Array {
 
 // nearly fails unless two arrays are equal but for roundings of float32s and, in 16 bits, of weights, whose
 // steps are not 1. They are much smaller than what an element that is in a wrong place makes of sums.
-func nearly(t *testing.T, name string, p kernel.Precision, got, want *Array) {
+func nearly(t *testing.T, name string, p kernel.Precision, got, want *array.Array) {
 	t.Helper()
 	most, largest := 1e-5, 0.0
 	if p == kernel.Int16 {
@@ -72,10 +73,10 @@ func TestIntegerMatMul(t *testing.T) {
 			}
 		}
 		name := fmt.Sprintf("%d: %v, %d×%d×%d", trial, p, rows, n, k)
-		var ws Workspace
-		want, got := New(Float32, rows, n), New(Float32, rows, n)
-		program, args, kinds := randomEpilogue(r, Float32, []int{rows, n})
-		e := NewEpilogue(program, kinds)
+		var ws array.Workspace
+		want, got := array.New(array.Float32, rows, n), array.New(array.Float32, rows, n)
+		program, args, kinds := randomEpilogue(r, array.Float32, []int{rows, n})
+		e := array.NewEpilogue(program, kinds)
 		if err := ws.BatchMatMul(want, a, b, nil, e, args); err != nil {
 			t.Fatal(err)
 		}
@@ -85,7 +86,7 @@ func TestIntegerMatMul(t *testing.T) {
 		case 1:
 			b = b.Transpose(1, 0).Clone().Transpose(1, 0)
 		}
-		f := NewIntegerFactor(b, p)
+		f := array.NewIntegerFactor(b, p)
 		if f == nil {
 			t.Fatalf("%s: the matrix can't be quantized", name)
 		}
@@ -96,32 +97,37 @@ func TestIntegerMatMul(t *testing.T) {
 	}
 }
 
+// matrixOf returns a contiguous array as a matrix.
+func matrixOf(a *array.Array) kernel.Matrix {
+	return kernel.Matrix{Rows: a.Dim(0), Cols: a.Dim(1), Stride: a.Dim(1), Data: array.Slice[float32](a)}
+}
+
 // TestIntegerError: the error of a product of random numbers is what the distances of levels let expect.
 func TestIntegerError(t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
 	for _, p := range []kernel.Precision{kernel.Int8, kernel.Int16} {
 		const rows, k, n = 100, 384, 96
-		a, b := New(Float32, rows, k), New(Float32, k, n)
-		for _, m := range []*Array{a, b} {
+		a, b := array.New(array.Float32, rows, k), array.New(array.Float32, k, n)
+		for _, m := range []*array.Array{a, b} {
 			for i := range m.Len() {
 				m.SetFloat(i, r.NormFloat64())
 			}
 		}
-		var ws Workspace
-		want, got := New(Float32, rows, n), New(Float32, rows, n)
+		var ws array.Workspace
+		want, got := array.New(array.Float32, rows, n), array.New(array.Float32, rows, n)
 		if err := ws.BatchMatMul(want, a, b, nil, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		if err := ws.IntegerMatMul(got, a, b, NewIntegerFactor(b, p), nil, nil); err != nil {
+		if err := ws.IntegerMatMul(got, a, b, array.NewIntegerFactor(b, p), nil, nil); err != nil {
 			t.Fatal(err)
 		}
 		var q kernel.QuantizedRows
-		q.Set(p, general32(a))
+		q.Set(p, matrixOf(a))
 		steps := 0.0
 		for i := range rows {
 			steps += float64(q.Step(i, 0)) * float64(q.Step(i, 0)) / rows
 		}
-		step, length, _ := kernel.QuantizationSteps(p, general32(b.Transpose(1, 0).Clone()))
+		step, length, _ := kernel.QuantizationSteps(p, matrixOf(b.Transpose(1, 0).Clone()))
 		expected := math.Sqrt((steps*length + step*k) / 12) // elements of rows have a mean square of 1
 		sum := 0.0
 		for i := range want.Len() {
@@ -140,8 +146,8 @@ func TestIntegerConvLast(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	for trial := range 300 {
 		p := []kernel.Precision{kernel.Int8, kernel.Int16}[r.IntN(2)]
-		dims, in, out := 1+r.IntN(MaxSpatial), 2+r.IntN(20), 5+r.IntN(30)
-		w := Window{Dims: dims}
+		dims, in, out := 1+r.IntN(array.MaxSpatial), 2+r.IntN(20), 5+r.IntN(30)
+		w := array.Window{Dims: dims}
 		x, weights, y := []int{1 + r.IntN(3)}, []int{}, []int{0}
 		y[0] = x[0]
 		pointwise := r.IntN(4) == 0
@@ -159,7 +165,7 @@ func TestIntegerConvLast(t *testing.T) {
 		}
 		x, weights, y = append(x, in), append(weights, in, out), append(y, out)
 		name := fmt.Sprintf("%d: %v, x %v, weights %v, y %v, %+v", trial, p, x, weights, y, w)
-		pointwise = w.Size == [MaxSpatial]int{1, min(dims-1, 1), max(dims-2, 0)} // then each position has its steps
+		pointwise = w.Size == [array.MaxSpatial]int{1, min(dims-1, 1), max(dims-2, 0)} // then each position has its steps
 		least, most := levels(p, !pointwise)
 		items := x[0]
 		if pointwise {
@@ -173,17 +179,17 @@ func TestIntegerConvLast(t *testing.T) {
 				aw.SetFloat(j, 127)
 			}
 		}
-		var ws Workspace
-		program, args, kinds := randomEpilogue(r, Float32, y)
-		e := NewEpilogue(program, kinds)
-		want, got := New(Float32, y...), New(Float32, y...)
+		var ws array.Workspace
+		program, args, kinds := randomEpilogue(r, array.Float32, y)
+		e := array.NewEpilogue(program, kinds)
+		want, got := array.New(array.Float32, y...), array.New(array.Float32, y...)
 		if err := ws.ConvLast(want, ax, aw, nil, w, 1, e, args); err != nil {
 			t.Fatal(err)
 		}
 		if trial%2 == 0 { // as weights are whose channels come first
-			aw = aw.channelsFirst().Clone().Transpose(lastOrder(dims)...)
+			aw = channelsFirst(aw).Clone().Transpose(lastOrder(dims)...)
 		}
-		prepared := NewIntegerWeights(aw, p)
+		prepared := array.NewIntegerWeights(aw, p)
 		if prepared == nil {
 			t.Fatalf("%s: the weights can't be quantized", name)
 		}
@@ -194,13 +200,23 @@ func TestIntegerConvLast(t *testing.T) {
 		// Threads change no bit.
 		divide.Always.Store(true)
 		threads := kernel.NewThreads(3)
-		again, shared := New(Float32, y...), Workspace{Threads: threads}
+		again, shared := array.New(array.Float32, y...), array.Workspace{Threads: threads}
 		err := shared.IntegerConvLast(again, ax, aw, prepared, w, e, args)
 		divide.Always.Store(false)
-		if err != nil || !Equal(again, got) {
+		if err != nil || !array.Equal(again, got) {
 			t.Fatalf("%s: three threads compute %v, %v, not %v", name, again, err, got)
 		}
 	}
+}
+
+// channelsFirst returns weights whose channels come last with these in front.
+func channelsFirst(weights *array.Array) *array.Array {
+	dims := weights.NDim() - 2
+	order := []int{dims + 1, dims}
+	for d := range dims {
+		order = append(order, d)
+	}
+	return weights.Transpose(order...)
 }
 
 // lastOrder is the order of dimensions that undoes channelsFirst.
@@ -218,28 +234,28 @@ func TestIntegersOfStrangeNumbers(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 8))
 	for _, size := range []int{1, 3} {
 		for _, bad := range []float64{math.NaN(), math.Inf(1), math.Inf(-1)} {
-			x, aw := New(Float32, 3, 5, 6, 33), New(Float32, size, size, 33, 20)
-			for _, a := range []*Array{x, aw} {
+			x, aw := array.New(array.Float32, 3, 5, 6, 33), array.New(array.Float32, size, size, 33, 20)
+			for _, a := range []*array.Array{x, aw} {
 				for i := range a.Len() {
 					a.SetFloat(i, r.NormFloat64())
 				}
 			}
-			w := Window{Dims: 2, Size: [MaxSpatial]int{size, size}, Stride: [MaxSpatial]int{1, 1}, Dilation: [MaxSpatial]int{1, 1}}
+			w := array.Window{Dims: 2, Size: [array.MaxSpatial]int{size, size}, Stride: [array.MaxSpatial]int{1, 1}, Dilation: [array.MaxSpatial]int{1, 1}}
 			y := []int{3, 6 - size, 7 - size, 20}
-			program := NewProgram(Float32)
-			e := NewEpilogue(program.Return(program.Append(Exp, 0)), []ArgKind{AnyArg})
-			run := func(prepared *IntegerWeights) *Array {
-				var ws Workspace
-				got := New(Float32, y...)
+			program := array.NewProgram(array.Float32)
+			e := array.NewEpilogue(program.Return(program.Append(array.Exp, 0)), []array.ArgKind{array.AnyArg})
+			run := func(prepared *array.IntegerWeights) *array.Array {
+				var ws array.Workspace
+				got := array.New(array.Float32, y...)
 				if err := ws.IntegerConvLast(got, x, aw, prepared, w, e, nil); err != nil {
 					t.Fatal(err)
 				}
 				return got
 			}
 			if bad > 0 {
-				aw = aw.channelsFirst().Clone().Transpose(lastOrder(2)...)
+				aw = channelsFirst(aw).Clone().Transpose(lastOrder(2)...)
 			}
-			prepared := NewIntegerWeights(aw, kernel.Int8)
+			prepared := array.NewIntegerWeights(aw, kernel.Int8)
 			fine := run(prepared)
 			at := 5*6*33 + 33*7 + 2 // in the second item
 			x.SetFloat(at, bad)

@@ -1,10 +1,12 @@
-package array
+package array_test
 
 import (
 	"fmt"
 	"math/rand/v2"
 	"testing"
 	"time"
+
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // BenchmarkConvLast measures convolutions, as BenchmarkMul of package kernel does products.
@@ -21,19 +23,19 @@ func BenchmarkConvLast(b *testing.B) {
 			name += fmt.Sprintf("/winograd%d", c.tile)
 		}
 		b.Run(name, func(b *testing.B) {
-			w := Window{Dims: 2, Size: [MaxSpatial]int{c.window, c.window}, Stride: [MaxSpatial]int{c.stride, c.stride}, Dilation: [MaxSpatial]int{1, 1}}
+			w := array.Window{Dims: 2, Size: [array.MaxSpatial]int{c.window, c.window}, Stride: [array.MaxSpatial]int{c.stride, c.stride}, Dilation: [array.MaxSpatial]int{1, 1}}
 			for d := range w.Dims {
 				w.Before[d], w.After[d] = c.window/2, c.window/2
 			}
 			n := w.OutputSize(0, c.size, false)
-			x, weights, y := randomArray(r, Float32, 1, c.size, c.size, c.in), randomArray(r, Float32, c.window, c.window, c.in, c.out), New(Float32, 1, n, n, c.out)
-			ws := &Workspace{}
+			x, weights, y := randomArray(r, array.Float32, 1, c.size, c.size, c.in), randomArray(r, array.Float32, c.window, c.window, c.in, c.out), array.New(array.Float32, 1, n, n, c.out)
+			ws := &array.Workspace{}
 			var run func() error
 			if c.tile > 0 {
-				prepared := NewWinogradWeights(weights, c.tile, nil)
+				prepared := array.NewWinogradWeights(weights, c.tile, nil)
 				run = func() error { return ws.Winograd(y, x, weights, prepared, w, c.tile, nil, nil) }
 			} else {
-				prepared := NewLastWeights(weights, 1, nil)
+				prepared := array.NewLastWeights(weights, 1, nil)
 				run = func() error { return ws.ConvLast(y, x, weights, prepared, w, 1, nil, nil) }
 			}
 			b.ReportAllocs()

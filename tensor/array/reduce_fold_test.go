@@ -1,4 +1,4 @@
-package array
+package array_test
 
 import (
 	"hash/fnv"
@@ -8,7 +8,11 @@ import (
 
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/tensor/array"
 )
+
+// What of a long sum is added up by itself: terms along memory, and rows.
+const blockTerms, blockRows = 1 << 14, 256
 
 // longSum is the documented order of the sum of x: blocks of blockTerms terms, and in each of them
 // eight partial sums of every eighth term.
@@ -37,8 +41,8 @@ func TestOrderOfSums(t *testing.T) {
 		for i := range x {
 			x[i] = r.NormFloat64() * math.Exp2(float64(r.IntN(20)))
 		}
-		out := New(Float64)
-		if err := new(Workspace).Reduce(Sum, out, Of(x, n), 1); err != nil || out.Float(0) != longSum(x) {
+		out := array.New(array.Float64)
+		if err := new(array.Workspace).Reduce(array.Sum, out, array.Of(x, n), 1); err != nil || out.Float(0) != longSum(x) {
 			t.Errorf("%d terms: %v, want %v (%v)", n, out.Float(0), longSum(x), err)
 		}
 	}
@@ -48,8 +52,8 @@ func TestOrderOfSums(t *testing.T) {
 		for i := range x {
 			x[i] = r.NormFloat64() * math.Exp2(float64(r.IntN(20)))
 		}
-		out := New(Float64, cols)
-		if err := new(Workspace).Reduce(Sum, out, Of(x, n, cols), 1); err != nil {
+		out := array.New(array.Float64, cols)
+		if err := new(array.Workspace).Reduce(array.Sum, out, array.Of(x, n, cols), 1); err != nil {
 			t.Fatal(err)
 		}
 		for j := range cols {
@@ -72,17 +76,17 @@ func TestOrderOfSums(t *testing.T) {
 func TestLongSumBits(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 2))
 	h := fnv.New64a()
-	for _, dtype := range []DType{Float32, Float64} {
+	for _, dtype := range []array.DType{array.Float32, array.Float64} {
 		for _, shape := range [][]int{{3*blockTerms + 77}, {2, blockTerms + 9}, {2*blockRows + 50, 37}} {
 			x := randomArray(r, dtype, shape...)
-			for _, op := range []Reduction{Sum, Prod, LogSumExp} {
-				for _, axes := range []Axes{1, 1<<len(shape) - 1} {
+			for _, op := range []array.Reduction{array.Sum, array.Prod, array.LogSumExp} {
+				for _, axes := range []array.Axes{1, 1<<len(shape) - 1} {
 					var left []int
 					if axes == 1 {
 						left = shape[1:]
 					}
-					out := New(op.Result(dtype), left...)
-					if err := new(Workspace).Reduce(op, out, x, axes); err != nil {
+					out := array.New(op.Result(dtype), left...)
+					if err := new(array.Workspace).Reduce(op, out, x, axes); err != nil {
 						t.Fatal(err)
 					}
 					for i := range out.Len() {
@@ -112,9 +116,9 @@ func TestLongProducts(t *testing.T) {
 			x[i] = 2
 		}
 	}
-	for _, ws := range []*Workspace{{}, {Threads: kernel.NewThreads(2)}} {
-		out := New(Float64)
-		if err := ws.Reduce(Prod, out, Of(x, len(x)), 1); err != nil || out.Float(0) != 0 {
+	for _, ws := range []*array.Workspace{{}, {Threads: kernel.NewThreads(2)}} {
+		out := array.New(array.Float64)
+		if err := ws.Reduce(array.Prod, out, array.Of(x, len(x)), 1); err != nil || out.Float(0) != 0 {
 			t.Errorf("%v, want 0 (%v)", out.Float(0), err)
 		}
 	}
@@ -124,6 +128,14 @@ func TestLongProducts(t *testing.T) {
 func TestQuickExtremes(t *testing.T) {
 	r := rand.New(rand.NewPCG(5, 6))
 	strange := []float32{float32(math.NaN()), float32(math.Inf(1)), float32(math.Inf(-1)), 0, float32(math.Copysign(0, -1))}
+	var ws array.Workspace
+	extreme := func(op array.Reduction, x *array.Array) float32 {
+		out := array.New(array.Float32)
+		if err := ws.Reduce(op, out, x, 1); err != nil {
+			t.Fatal(err)
+		}
+		return array.Slice[float32](out)[0]
+	}
 	for i := range 300 {
 		x := make([]float32, 32+r.IntN(200))
 		for k := range x {
@@ -137,9 +149,11 @@ func TestQuickExtremes(t *testing.T) {
 		if i%4 == 0 {
 			x[r.IntN(len(x))] = strange[r.IntN(len(strange))]
 		}
-		for _, op := range []Reduction{Max, Min} {
-			slow := extremes(op, lowest32, -lowest32)
-			got, want := float32Extremes[op].run(slow.first, x, 1), slow.run(slow.first, x, 1)
+		apart := array.New(array.Float32, 2*len(x)) // which are compared one after the other
+		apart.RangeTo(apart, array.Range{Step: 2, Count: len(x)})
+		array.CopyTo(apart, array.Of(x, len(x)))
+		for _, op := range []array.Reduction{array.Max, array.Min} {
+			got, want := extreme(op, array.Of(x, len(x))), extreme(op, apart)
 			if math.Float32bits(got) != math.Float32bits(want) && (got == got || want == want) {
 				t.Fatalf("%v of %v: %v, want %v", op, x, got, want)
 			}

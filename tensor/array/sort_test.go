@@ -1,4 +1,4 @@
-package array
+package array_test
 
 import (
 	"math"
@@ -6,13 +6,15 @@ import (
 	"slices"
 	"sort"
 	"testing"
+
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // TestSort compares with a sort of positions by the standard library, for all types and layouts.
 func TestSort(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	special := []float64{0, math.Copysign(0, -1), math.NaN(), math.Inf(1), math.Inf(-1), 1, -1}
-	for _, dtype := range []DType{Bool, Int64, Float32, Float64} {
+	for _, dtype := range []array.DType{array.Bool, array.Int64, array.Float32, array.Float64} {
 		for try := range 200 {
 			shape := []int{rng.IntN(4), rng.IntN(100), rng.IntN(4)}
 			a := randomLayout(rng, dtype, shape...)
@@ -22,16 +24,16 @@ func TestSort(t *testing.T) {
 				}
 			}
 			axis := try % 3
-			sorted, order := New(dtype, shape...), New(Int64, shape...)
-			new(Workspace).Sort(sorted, a, axis)
-			new(Workspace).ArgSort(order, a, axis)
+			sorted, order := array.New(dtype, shape...), array.New(array.Int64, shape...)
+			new(array.Workspace).Sort(sorted, a, axis)
+			new(array.Workspace).ArgSort(order, a, axis)
 			checkSorted(t, a, sorted, order, axis)
 		}
 	}
 }
 
 // checkSorted checks each line.
-func checkSorted(t *testing.T, a, sorted, order *Array, axis int) {
+func checkSorted(t *testing.T, a, sorted, order *array.Array, axis int) {
 	t.Helper()
 	dims := slices.DeleteFunc([]int{0, 1, 2}, func(d int) bool { return d == axis })
 	dims = append(dims, axis)
@@ -60,14 +62,14 @@ func checkSorted(t *testing.T, a, sorted, order *Array, axis int) {
 
 // TestSortLargeIntegers sorts integers that no float64 tells apart.
 func TestSortLargeIntegers(t *testing.T) {
-	a := Of([]int64{1<<60 + 2, 1 << 60, 1<<60 + 1, -1<<60 - 1, -1 << 60}, 5)
-	sorted, order, least := New(Int64, 5), New(Int64, 5), New(Int64)
-	new(Workspace).Sort(sorted, a, 0)
-	new(Workspace).ArgSort(order, a, 0)
-	if err := new(Workspace).ArgMin(least, a, 1); err != nil {
+	a := array.Of([]int64{1<<60 + 2, 1 << 60, 1<<60 + 1, -1<<60 - 1, -1 << 60}, 5)
+	sorted, order, least := array.New(array.Int64, 5), array.New(array.Int64, 5), array.New(array.Int64)
+	new(array.Workspace).Sort(sorted, a, 0)
+	new(array.Workspace).ArgSort(order, a, 0)
+	if err := new(array.Workspace).ArgMin(least, a, 1); err != nil {
 		t.Fatal(err)
 	}
-	if !slices.Equal(Slice[int64](order), []int64{3, 4, 1, 2, 0}) || !slices.IsSorted(Slice[int64](sorted)) || least.Int(0) != 3 {
+	if !slices.Equal(array.Slice[int64](order), []int64{3, 4, 1, 2, 0}) || !slices.IsSorted(array.Slice[int64](sorted)) || least.Int(0) != 3 {
 		t.Errorf("%v, %v, %v", sorted, order, least)
 	}
 }
@@ -75,14 +77,14 @@ func TestSortLargeIntegers(t *testing.T) {
 // TestCumulate compares with sums and products in another order, for all layouts.
 func TestCumulate(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
-	var ws Workspace
-	for _, dtype := range []DType{Bool, Int64, Float32, Float64} {
+	var ws array.Workspace
+	for _, dtype := range []array.DType{array.Bool, array.Int64, array.Float32, array.Float64} {
 		for try := range 100 {
 			shape := []int{rng.IntN(4), 1 + rng.IntN(6), rng.IntN(4)}
 			a := randomLayout(rng, dtype, shape...)
 			axis := try % 3
 			for _, products := range []bool{false, true} {
-				out := New(Sum.Result(dtype), shape...)
+				out := array.New(array.Sum.Result(dtype), shape...)
 				ws.Cumulate(out, a, axis, products)
 				inner := 1
 				for _, n := range shape[axis+1:] {

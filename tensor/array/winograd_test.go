@@ -1,9 +1,11 @@
-package array
+package array_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // TestWinograd: a convolution by tiles is the convolution but for rounding, for all sizes and pads,
@@ -13,7 +15,7 @@ func TestWinograd(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for trial := range 200 {
 		tile, in, out := 2+2*r.IntN(2), []int{1, 16, 17, 40}[r.IntN(4)], []int{3, 16, 33}[r.IntN(3)]
-		w := Window{Dims: 2, Size: [MaxSpatial]int{3, 3}, Stride: [MaxSpatial]int{1, 1}, Dilation: [MaxSpatial]int{1, 1}}
+		w := array.Window{Dims: 2, Size: [array.MaxSpatial]int{3, 3}, Stride: [array.MaxSpatial]int{1, 1}, Dilation: [array.MaxSpatial]int{1, 1}}
 		x, y := []int{1 + r.IntN(3), 1 + r.IntN(20), 1 + r.IntN(20), in}, []int{0, 0, 0, out}
 		if trial%50 == 0 { // many rows of tiles
 			x[1] = 60
@@ -23,21 +25,21 @@ func TestWinograd(t *testing.T) {
 			w.Before[d], w.After[d] = r.IntN(3), r.IntN(3)
 			y[d+1] = w.OutputSize(d, x[d+1], false)
 		}
-		var ws Workspace
-		ax, aw := randomArray(r, Float32, x...), randomArray(r, Float32, 3, 3, in, out)
+		var ws array.Workspace
+		ax, aw := randomArray(r, array.Float32, x...), randomArray(r, array.Float32, 3, 3, in, out)
 		if trial%7 == 0 {
-			ax = randomArray(r, Float32, x[0], x[1], in, x[2]).Transpose(0, 1, 3, 2)
+			ax = randomArray(r, array.Float32, x[0], x[1], in, x[2]).Transpose(0, 1, 3, 2)
 		}
-		want, got := New(Float32, y...), New(Float32, y...)
-		p, args, kinds := randomEpilogue(r, Float32, y)
-		if err := ws.ConvLast(want, ax, aw, nil, w, 1, NewEpilogue(p, kinds), args); err != nil {
+		want, got := array.New(array.Float32, y...), array.New(array.Float32, y...)
+		p, args, kinds := randomEpilogue(r, array.Float32, y)
+		if err := ws.ConvLast(want, ax, aw, nil, w, 1, array.NewEpilogue(p, kinds), args); err != nil {
 			t.Fatal(err)
 		}
-		prepared := NewWinogradWeights(aw, tile, nil)
+		prepared := array.NewWinogradWeights(aw, tile, nil)
 		if trial%2 == 0 {
 			prepared = nil
 		}
-		if err := ws.Winograd(got, ax, aw, prepared, w, tile, NewEpilogue(p, kinds), args); err != nil {
+		if err := ws.Winograd(got, ax, aw, prepared, w, tile, array.NewEpilogue(p, kinds), args); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want.Len() {
@@ -53,14 +55,14 @@ func TestWinograd(t *testing.T) {
 			t.Fatal(err)
 		}
 		item := got.Len() / y[0]
-		alone := New(Float32, 1, y[1], y[2], out)
-		last := New(Float32, 1, x[1], x[2], in)
-		copy(Slice[float32](last), Slice[float32](ax.Clone())[ax.Len()-last.Len():])
+		alone := array.New(array.Float32, 1, y[1], y[2], out)
+		last := array.New(array.Float32, 1, x[1], x[2], in)
+		copy(array.Slice[float32](last), array.Slice[float32](ax.Clone())[ax.Len()-last.Len():])
 		if err := ws.Winograd(alone, last, aw, prepared, w, tile, nil, nil); err != nil {
 			t.Fatal(err)
 		}
-		for i, v := range Slice[float32](alone) {
-			if v != Slice[float32](got)[got.Len()-item+i] {
+		for i, v := range array.Slice[float32](alone) {
+			if v != array.Slice[float32](got)[got.Len()-item+i] {
 				t.Fatalf("%d: x %v, y %v: element %d of an item depends on the items before", trial, x, y, i)
 			}
 		}

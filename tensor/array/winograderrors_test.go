@@ -1,9 +1,11 @@
-package array
+package array_test
 
 import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // TestWinogradErrors compares what tiles and the direct form are off from sums of float64s, on inputs that
@@ -30,9 +32,9 @@ func TestWinogradErrors(t *testing.T) {
 	} {
 		for _, in := range []int{16, 32, 64, 256} {
 			r = rand.New(rand.NewPCG(1, uint64(in)))
-			w := Window{Dims: 2, Size: [MaxSpatial]int{3, 3}, Stride: [MaxSpatial]int{1, 1}, Dilation: [MaxSpatial]int{1, 1}}
-			x, weights, y := New(Float32, 1, side, side, in), New(Float32, 3, 3, in, out), New(Float32, 1, n, n, out)
-			xs, ws := Slice[float32](x), Slice[float32](weights)
+			w := array.Window{Dims: 2, Size: [array.MaxSpatial]int{3, 3}, Stride: [array.MaxSpatial]int{1, 1}, Dilation: [array.MaxSpatial]int{1, 1}}
+			x, weights, y := array.New(array.Float32, 1, side, side, in), array.New(array.Float32, 3, 3, in, out), array.New(array.Float32, 1, n, n, out)
+			xs, ws := array.Slice[float32](x), array.Slice[float32](weights)
 			for i := range xs {
 				xs[i] = float32(k.x(i/in/side, i/in%side, i%in))
 			}
@@ -51,13 +53,13 @@ func TestWinogradErrors(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for i, v := range Slice[float32](y) {
+				for i, v := range array.Slice[float32](y) {
 					d := math.Abs(float64(v) - want[i])
 					largest, norm = max(largest, d), norm+d*d
 				}
 				return largest, math.Sqrt(norm)
 			}
-			var s Workspace
+			var s array.Workspace
 			largest, norm := off(s.ConvLast(y, x, weights, nil, w, 1, nil, nil))
 			for tile, most := range map[int]float64{2: 1.5, 4: 4} {
 				l, m := off(s.Winograd(y, x, weights, nil, w, tile, nil, nil))
