@@ -18,7 +18,8 @@ const maxRows = 6
 // rowAhead is how far ahead a tile of one row fetches its panel to the first-level cache, in bytes,
 // beside what fetchOwn (ahead.go) fetches to the second: a W of 411 MB was read at 14.9 GB/s without,
 // at 18.2 with 2048 alone, at 19.3 with both, and at 16 with 2048 and twice as far in fetchOwn
-// (Sapphire Rapids, 2026-11-26).
+// (Sapphire Rapids, 2026-11-26). Kernels of AVX2 leave it to the processor: W in memory was read at 34
+// GB/s without and 29 with it, in huge pages, and 20 and 15 in others (Zen 4, 2026-11-29).
 const rowAhead = 1024
 
 // unroll is how many steps of k the inner loop makes at a time.
@@ -225,7 +226,7 @@ func (g *tiles) step(u int) {
 	for v := range g.n {
 		g.p("VMOVUPS %d%s, %s", v*g.lanes*4, w, g.vec(g.w+v))
 	}
-	if g.rows == 1 {
+	if g.rows == 1 && g.lanes == 16 {
 		for at := 0; at < g.panelBytes(); at += 64 {
 			g.p("PREFETCHT0 %d%s", at+rowAhead, w)
 		}
