@@ -5,52 +5,13 @@ import "slices"
 // Add returns the class of an op applied to classes, and makes a node if there is none. The number
 // of inputs must be one that the signature allows.
 func (g *Graph) Add(op Op, inputs ...Class) Class {
-	sig := &g.lang.sigs[g.ops[op].sym]
-	if sig.Associates {
-		g.flat = g.flatten(op, inputs, g.flat[:0])
-		if inputs = g.flat; len(inputs) == 0 && sig.Unit != NoUnit {
-			op = sig.Unit
-		} else if len(inputs) == 1 {
-			return g.Find(inputs[0])
-		}
-	}
 	kids := g.kids[:0]
 	for _, c := range inputs {
 		kids = append(kids, g.find(uint32(c)))
 	}
 	g.kids = kids
 	n := g.insert(op, kids, none)
-	g.added = n
 	return Class(g.find(g.nodes[n].class))
-}
-
-// flatten appends inputs to list, and the inputs of ops of the same kind instead of these.
-func (g *Graph) flatten(op Op, inputs []Class, list []Class) []Class {
-	for _, c := range inputs {
-		if m := g.firstOf(c, op); m != none {
-			list = g.Inputs(Node(m), list)
-		} else if g.unitOf(c, op) {
-			continue
-		} else {
-			list = append(list, c)
-		}
-	}
-	return list
-}
-
-// firstOf returns the first node of a class that has an op.
-func (g *Graph) firstOf(c Class, op Op) uint32 {
-	for n := range g.Nodes(c) {
-		if g.Op(n) == op {
-			return uint32(n)
-		}
-	}
-	return none
-}
-
-func (g *Graph) unitOf(c Class, op Op) bool {
-	unit := g.lang.sigs[g.ops[op].sym].Unit
-	return unit != NoUnit && g.firstOf(c, unit) != none
 }
 
 // insert returns the node of an op applied to classes, which it may sort. A new node gets into the class

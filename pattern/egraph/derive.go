@@ -93,10 +93,7 @@ func (e *explainer) record(d edge, id uint32, path []int, nested int) error {
 	if err != nil {
 		return err
 	}
-	right, err := k.replacement()
-	if err != nil {
-		return err
-	}
+	right := k.replacement()
 	if err := e.add(move{id: int(why[0]), path: path, from: left, to: right.final}); err != nil {
 		return err
 	}

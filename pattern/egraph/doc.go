@@ -15,12 +15,11 @@
 //	choice, err := g.Extract(ctx, cost, root)
 //
 // A [Language] declares ops, with parameters, any number of inputs and several outputs. An op that
-// commutes has a multiset of inputs, and one that also associates, such as a sum, is flat: instead
-// of all ways to bracket and to order its terms, the graph has one node. Rules match some of the
-// inputs and name the others: "(add (mul a b) (mul a c) ...rest)". Rules are written as in package
-// pattern, all of whose forms have a meaning here, except that a pattern that is a name has no
-// guards; the search for inputs of a multiset is bounded. Classes may have [Types]: then rules
-// match numbers of any type, and what they make is converted.
+// commutes has a multiset of inputs. Rules match some of the inputs and name the others: "(add (mul a
+// b) (mul a c) ...rest)". Rules are written as in package pattern, without alternatives: a case for
+// each of them says the same. A pattern that is a name has no guards, and the search for inputs of a
+// multiset is bounded. Replacements are made of ops, names, numbers and rests; a [Maker] makes any
+// others.
 //
 // [Graph.Saturate] proceeds in laps. It matches all rules, only where something is new, applies
 // them, and finds what has become equal because of that. A [Backoff] bans rules that match too

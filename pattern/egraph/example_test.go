@@ -8,17 +8,19 @@ import (
 	"github.com/nnopt/nnopt/pattern/egraph"
 )
 
-// Products are associative and commutative by declaration. The rule turns a quotient into a
-// product, so that equal factors meet.
+// Products are commutative by declaration, and take any number of factors. The rules drop two factors
+// that cancel, and a product of a single one.
 func Example() {
 	l := egraph.NewLanguage()
 	variable, _ := l.Declare(egraph.Signature{Name: "var"})
-	mul, _ := l.Declare(egraph.Signature{Name: "mul", Inputs: [2]int{0, -1}, Commutes: true, Associates: true, Unit: l.Op(variable, "1")})
+	mul, _ := l.Declare(egraph.Signature{Name: "mul", Inputs: [2]int{0, -1}, Commutes: true})
 	inv, _ := l.Declare(egraph.Signature{Name: "inv", Inputs: [2]int{1, 1}})
 	list, _ := pattern.ParseRules("example", `
 # A factor cancels its inverse.
 cancel:
     (mul x (inv x) ...ys) => (mul ...ys)
+single:
+    (mul x) => x
 `)
 	rules, err := egraph.Compile(l, list)
 	if err != nil {
@@ -38,5 +40,7 @@ cancel:
 	// saturated
 	// (mul a b (inv a))
 	//   => cancel
+	// (mul b)
+	//   => single
 	// b
 }

@@ -82,12 +82,10 @@ type Graph struct {
 	index index
 	delta delta
 	proof *proof // nil without explanations
-	added uint32 // the node of the last Add
 	*brakes
 	looks func()   // nil but in tests: called whenever the brakes are looked at
 	kids  []uint32 // scratch
 	bare  []uint32 // scratch
-	flat  []Class  // scratch
 }
 
 // wideInputs are the inputs of nodes with three inputs or more.

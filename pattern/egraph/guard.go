@@ -34,10 +34,6 @@ func (k *check) key() string {
 // guards compiles the conditions.
 func (c *compiler) guards(list []pattern.Guard) error {
 	for _, g := range list {
-		if g.Func == acyclic {
-			c.emit(instr{code: opAcyclic, bind: int32(c.info.slots[0].bind)})
-			continue
-		}
 		f, ok := c.r.lang.guards[g.Func]
 		if !ok {
 			return fmt.Errorf("the language has no guard %s", g.Func)

@@ -1,7 +1,6 @@
 package egraph
 
-// Lookup returns the class of an op applied to classes, if the graph has such a node. Unlike Add,
-// it takes the inputs of an op that associates as they are.
+// Lookup returns the class of an op applied to classes, if the graph has such a node.
 func (g *Graph) Lookup(op Op, inputs ...Class) (Class, bool) {
 	kids := make([]uint32, len(inputs))
 	for i, c := range inputs {

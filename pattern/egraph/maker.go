@@ -50,7 +50,7 @@ func (m *Match) Classes(rest int, buf []Class) []Class {
 }
 
 // AddNode is Add, but returns the node, and explanations show a new one with these inputs and not
-// others of their classes. The op must not associate.
+// others of their classes.
 func (g *Graph) AddNode(op Op, inputs ...Node) Node {
 	kids := g.kids[:0]
 	for _, n := range inputs {

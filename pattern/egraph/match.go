@@ -242,22 +242,10 @@ func (m *matcher) test(in *instr) bool {
 		return n == in.n || n > in.n && in.arg == 1
 	case opLoad:
 		copy(m.regs[in.out:in.out+in.n], g.kidsOf(m.nodes[in.bind]))
-	case opAcyclic:
-		n := m.nodes[in.bind]
-		c := g.find(g.nodes[n].class)
-		for i := range g.arity(n) {
-			if g.kid(n, i) == c {
-				return false
-			}
-		}
 	case opGuard:
 		return m.passes(&m.r.checks[in.arg])
 	case opEqual:
 		n, ok := g.lang.types.Equal(g, Class(m.regs[in.in]), m.r.literals[in.arg])
-		m.regs[in.out] = uint32(n)
-		return ok
-	case opNumber:
-		_, n, ok := g.numberOf(Class(m.regs[in.in]))
 		m.regs[in.out] = uint32(n)
 		return ok
 	}

@@ -44,7 +44,7 @@ func newMath(tb testing.TB) *mathWorld {
 			return w.lang.Op(w.num, v)
 		}
 		return g.Intern(w.num, v)
-	}, nil)
+	})
 	w.lang.SetGuard("nonzero", func(g *Graph, a Args) bool {
 		f := w.facts.Get(g, a.Classes[0])
 		return !f.known || f.value != 0

@@ -1,7 +1,6 @@
 package egraph
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -29,37 +28,26 @@ func newSums(tb testing.TB) *sums {
 	}
 	s.num, s.sym = declare(Signature{Name: "num"}), declare(Signature{Name: "var"})
 	many := [2]int{0, -1}
-	declare(Signature{Name: "add", Inputs: many, Commutes: true, Associates: true, Unit: s.lang.Op(s.num, 0.0)})
-	declare(Signature{Name: "mul", Inputs: many, Commutes: true, Associates: true, Unit: s.lang.Op(s.num, 1.0)})
+	declare(Signature{Name: "add", Inputs: many, Commutes: true})
+	declare(Signature{Name: "mul", Inputs: many, Commutes: true})
 	declare(Signature{Name: "neg", Inputs: [2]int{1, 1}})
 	declare(Signature{Name: "eq", Inputs: [2]int{2, 2}, Commutes: true})
 	declare(Signature{Name: "join", Inputs: many})
 	declare(Signature{Name: "if", Inputs: [2]int{3, 3}})
 	declare(Signature{Name: "split", Inputs: [2]int{1, 1}, Outputs: 2})
-	sum, part := declare(Signature{Name: "sum", Inputs: [2]int{1, 1}}), declare(Signature{Name: "part", Inputs: [2]int{1, 1}, Outputs: 2})
-	declare(Signature{Name: "max", Inputs: many, Commutes: true, Associates: true, Unit: NoUnit})
-	if err := errors.Join(s.lang.Alias("sum_p", s.lang.Op(sum, "p")), s.lang.Alias("part_p", s.lang.Op(part, "p"))); err != nil {
-		tb.Fatal(err)
-	}
-	if s.lang.Alias("sum_p", 0) == nil || s.lang.Alias("neg", 0) == nil || s.lang.Alias("", 0) == nil || s.lang.Alias("q", 1000) == nil {
-		tb.Fatal("a bad alias is accepted")
-	}
+	declare(Signature{Name: "sum", Inputs: [2]int{1, 1}})
 	s.lang.SetNumbers(func(g *Graph, v float64) Op {
 		if g == nil {
 			return s.lang.Op(s.num, v)
 		}
 		return g.Intern(s.num, v)
-	}, s.value)
+	})
 	s.lang.SetGuard("numbers", func(g *Graph, a Args) bool {
 		return !slices.ContainsFunc(a.Classes, func(c Class) bool { _, ok := s.value(g, c); return !ok })
 	})
+	s.lang.SetGuard("outside", func(_ *Graph, a Args) bool { return !slices.Contains(a.Classes[1:], a.Classes[0]) })
 	s.lang.SetGuard("same", func(_ *Graph, a Args) bool { return a.Params[0] == a.Params[1] })
 	s.lang.SetGuard("root", func(g *Graph, a Args) bool { return g.Class(a.Root) == a.Classes[0] })
-	s.lang.SetParam("union", func(_ *Graph, a Args) (any, bool) { return a.Params[0].(string) + a.Params[1].(string), true })
-	s.lang.SetFunction("twice", func(g *Graph, a Args) (Class, bool) {
-		add, _ := g.Language().Symbol("add")
-		return g.Add(g.Intern(add, nil), a.Classes[0], a.Classes[0]), true
-	})
 	return s
 }
 
@@ -124,38 +112,35 @@ func (s *sums) rules(tb testing.TB, text string) *Rules {
 	return r
 }
 
-// replayer replays explanations.
-func (s *sums) replayer(r *Rules) *replayer {
-	return &replayer{
-		r: r,
-		number: func(t *Terms, x Term) (float64, bool) {
-			v, ok := t.g.Param(t.Op(x)).(float64)
-			return v, ok
-		},
-		calls: map[string]func(t *Terms, args []Term) Term{"twice": func(t *Terms, args []Term) Term {
-			add, _ := s.lang.Symbol("add")
-			return t.Make(t.g.Intern(add, nil), args[0], args[0])
-		}},
-		params: map[string]func([]any) any{"union": func(p []any) any { return p[0].(string) + p[1].(string) }},
-	}
-}
+// flat are rules by which sums and products are multisets of terms. Without the guard, b = (mul b 1) would be replaced in
+// itself for ever.
+const flat = `
+flatten_add:
+    (add x@(add ...xs) ...ys) && outside(x, xs) => (add ...xs ...ys)
+    (add 0 ...xs) => (add ...xs)
+    (add x) => x
+    (add) => 0
+flatten_mul:
+    (mul x@(mul ...xs) ...ys) && outside(x, xs) => (mul ...xs ...ys)
+    (mul 1 ...xs) => (mul ...xs)
+    (mul x) => x
+    (mul) => 1
+`
 
 // TestCases saturates expressions with a rule or two, and says what they equal then. Each
 // explanation is replayed.
 func TestCases(t *testing.T) {
 	const factor = "factor:\n    (add (mul a ...xs) (mul a ...ys) ...zs) => (add (mul a (add (mul ...xs) (mul ...ys))) ...zs)\n"
-	const distribute = "distribute:\n    (mul (add ...xs) ...ys) => (add ...(mul xs ...ys))\n"
 	for _, c := range []struct {
 		name, rules, start, goal string
 		equal                    bool
 	}{
-		{"order and brackets need no rule", "", "(add a (add b (add c d)))", "(add (add d b) (add c a))", true},
+		{"order and brackets", "", "(add a (add b (add c d)))", "(add (add d b) (add c a))", true},
 		{"multisets count", "", "(add a a b)", "(add a b b)", false},
 		{"units vanish", "", "(add a (mul b 1) 0)", "(add b a)", true},
 		{"factor", factor, "(add (mul x y) (mul x z) (mul w y) (mul w z))", "(mul (add x w) (add y z))", true},
 		{"factor of equal terms", factor, "(add (mul x y) (mul x y))", "(mul x (add y y))", true},
 		{"no common factor", factor, "(add (mul x y) (mul v z))", "(mul x (add y z))", false},
-		{"distribute", distribute, "(mul (add a b c) x (add d e))", "(add (mul a x d) (mul a x e) (mul b x d) (mul b x e) (mul c x d) (mul c x e))", true},
 		{"cancel", "cancel:\n    (add x (neg x) ...ys) => (add ...ys)\n", "(add a b (neg a) c)", "(add b c)", true},
 		{"cancel all", "cancel:\n    (add x (neg x) ...ys) => (add ...ys)\n", "(add a (neg a))", "0", true},
 		{"same twice", "same:\n    (eq x x) => 1\n", "(eq a (add a 0))", "1", true},
@@ -167,39 +152,26 @@ func TestCases(t *testing.T) {
 		{"outputs", "split:\n    (split (join a b)) => a\n    (split (join a b)).1 => b\n", "(add (split (join p q)) (split (join p q)).1)", "(add p q)", true},
 		{"another output", "split:\n    (split (join a b)).1 => b\n", "(split (join p q))", "q", false},
 		{"output below", "split:\n    (neg (split a).1) => (neg (split a))\n", "(neg (split p).1)", "(neg (split p))", true},
-		{"parameters", "sum:\n    (sum{a} (sum{b} x)) => (sum{union(a, b)} x)\n", "(sum{p} (sum{q} x))", "(sum{pq} x)", true},
+		{"parameters", "sum:\n    (sum{a} (sum{b} x)) => (sum{b} (sum{a} x))\n", "(sum{p} (sum{q} x))", "(sum{q} (sum{p} x))", true},
 		{"same parameters", "sum:\n    (eq (sum{a} x) (sum{a} y)) => (eq x y)\n", "(eq (sum{p} x) (sum{p} y))", "(eq x y)", true},
 		{"other parameters", "sum:\n    (eq (sum{a} x) (sum{a} y)) => (eq x y)\n", "(eq (sum{p} x) (sum{q} y))", "(eq x y)", false},
-		{"function", "twice:\n    (neg x) => (twice x)\n", "(neg a)", "(add a a)", true},
-		{"alternatives", "or:\n    (neg (or (neg x) (add x 0))) => x\n", "(neg (neg a))", "a", true},
 		{"binding", "bind:\n    (neg y@(neg x)) => (join x y)\n", "(neg (neg a))", "(join a (neg a))", true},
 		{"the same rest twice", "r:\n    (join x (neg (join y ...i)) ...i) => (join x y ...i)\n", "(join p (neg (join q a b)) a b)", "(join p q a b)", true},
 		{"another rest", "r:\n    (join x (neg (join y ...i)) ...i) => (join x y ...i)\n", "(join p (neg (join q a b)) a c)", "(join p q a b)", false},
 		{"another order", "r:\n    (join x (neg (join y ...i)) ...i) => (join x y ...i)\n", "(join p (neg (join q a b)) b a)", "(join p q a b)", false},
 		{"the same multiset twice", "r:\n    (mul x (add x ...i) (neg (add ...i))) => (mul x ...i)\n", "(mul a (add a b c) (neg (add c b)))", "(mul a b c)", true},
 		{"rests that become the same", "r:\n    (join x (neg (join y ...i)) ...i) => (join x y ...i)\nn:\n    (neg (neg x)) => x\n", "(join p (neg (join q (neg (neg a)))) a)", "(join p q a)", true},
-		{"two rests in step", "r:\n    (mul (join ...xs) (neg (join ...ys))) => (join ...(if xs ys 1))\n", "(mul (join a b) (neg (join c d)))", "(join (if a c 1) (if b d 1))", true},
-		{"rests out of step", "r:\n    (mul (join ...xs) (neg (join ...ys))) => (join ...(if xs ys 1))\n", "(mul (join a b) (neg (join c)))", "(join (if a c 1))", false},
 		{"guard of a rest", "r:\n    (join x ...ys) && numbers(ys) => (neg x)\n", "(join a 1 2)", "(neg a)", true},
 		{"guard of a rest that fails", "r:\n    (join x ...ys) && numbers(ys) => (neg x)\n", "(join a 1 b)", "(neg a)", false},
 		{"guard of picks and a rest", "r:\n    (add x (neg y) ...zs) && numbers(x, zs) => (if x y 1)\n", "(add (neg a) 2 3)", "(if 2 a 1)", true},
 		{"guard of parameters", "r:\n    (eq (sum{a} x) (sum{b} y)) && same(a, b) => (eq x y)\n", "(eq (sum{p} x) (sum{p} y))", "(eq x y)", true},
 		{"guard of parameters that fails", "r:\n    (eq (sum{a} x) (sum{b} y)) && same(a, b) => (eq x y)\n", "(eq (sum{p} x) (sum{q} y))", "(eq x y)", false},
 		{"guard of the root", "r:\n    y@(neg x) && root(y) && !root(x) => (join x)\n", "(neg a)", "(join a)", true},
-		{"formula", "r:\n    (mul a b ...c) => (mul {a*b} ...c)\n", "(mul 2 3 x 5)", "(mul 30 x)", true},
-		{"formula of another number", "r:\n    (mul a b ...c) => (mul {a*b} ...c)\n", "(mul 2 3 x)", "(mul 5 x)", false},
-		{"formula that is no number", "r:\n    (if a b 1) => {a/b}\n", "(if 0 0 1)", "0", false},
-		{"formula below parameters", "r:\n    (sum{a} (if b b x)) => (sum{a} (mul {b + 1} x))\n", "(sum{p} (if 2 2 x))", "(sum{p} (mul 3 x))", true},
-		{"alias", "r:\n    (sum_p x) => (neg (sum_p (neg x)))\n", "(sum{p} x)", "(neg (sum{p} (neg x)))", true},
-		{"not the alias", "r:\n    (sum_p x) => (neg (sum_p (neg x)))\n", "(sum{q} x)", "(neg (sum{q} (neg x)))", false},
-		{"outputs of an alias", "r:\n    (neg (part_p x).1) => (part_p x)\n", "(neg (part{p} x).1)", "(part{p} x)", true},
-		{"an op without a unit", "r:\n    (max x x ...ys) => (max x ...ys)\n", "(max a (max b a) b)", "(max b a)", true},
-		{"an op without a unit, of one", "r:\n    (max x x ...ys) => (max x ...ys)\n", "(max a (max a a) a)", "a", true},
 		{"anything", "any:\n    (if _ x _) => x\n", "(if a b c)", "b", true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			s := newSums(t)
-			r := s.rules(t, c.rules)
+			r := s.rules(t, flat+c.rules)
 			g := New(s.lang, WithExplanations())
 			start, goal := s.add(t, g, c.start), s.add(t, g, c.goal)
 			report, err := g.Saturate(t.Context(), r, Options{Limits: Limits{Nodes: 5000, Laps: 30}})
@@ -220,39 +192,8 @@ func TestCases(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			s.replayer(r).check(t, e)
+			(&replayer{r: r}).check(t, e)
 		})
-	}
-}
-
-// TestFewerNodes compares sums as multisets with binary sums that commute and associate by rules.
-func TestFewerNodes(t *testing.T) {
-	for terms := 5; terms <= 8; terms++ {
-		text, back := "", ""
-		for i := range terms {
-			text += fmt.Sprintf("(add %d ", i+1)
-			back += fmt.Sprintf("(add %d ", terms-i)
-		}
-		text, back = text+"0"+strings.Repeat(")", terms), back+"0"+strings.Repeat(")", terms)
-		w := newMath(t)
-		rules := w.rules(t, func(name string) bool { return strings.HasSuffix(name, "_add") && name != "add_zero" })
-		g := New(w.lang)
-		a, b := w.add(t, g, text), w.add(t, g, back)
-		report, err := g.Saturate(t.Context(), rules, Options{})
-		if err != nil || report.Reason != Saturated || g.Find(a) != g.Find(b) {
-			t.Fatal(err, report)
-		}
-		s := newSums(t)
-		flat := s.rules(t, "")
-		h := New(s.lang)
-		c, d := s.add(t, h, text), s.add(t, h, back)
-		few, err := h.Saturate(t.Context(), flat, Options{})
-		if err != nil || few.Reason != Saturated || h.Find(c) != h.Find(d) {
-			t.Fatal(err, few)
-		}
-		if t.Logf("%d terms: %d nodes instead of %d", terms, few.Nodes, report.Nodes); 10*few.Nodes > report.Nodes {
-			t.Errorf("%d terms: %d nodes instead of %d", terms, few.Nodes, report.Nodes)
-		}
 	}
 }
 
@@ -321,7 +262,7 @@ func TestBadRules(t *testing.T) {
 	bad := []string{
 		"(unknown x) => x", "(neg x) => (unknown x)", "(neg x) => y", "(neg x y) => x", "(neg x) => (if x x)", "(add x ...ys) => (neg ...ys)",
 		"(neg x) && odd(x) => x", "(neg x).1 => x", "(neg x) => {x*y}", "(neg x) => (mul {xs} x)", "x => {x}", "(neg x) => 1:float32", "(neg x) => (sum{p(x)} x)",
-		"(add (neg x) ...x) => x", "(add ...x) => (neg x)", "(add x ...ys) => (add ...(neg x))", "(add ...xs) => (add ...(neg (add ...xs)))", "(neg x) && numbers(y) => x", "(sum_q x) => x", "(sum{a} x) => (sum{b} x)", "(sum{a} a) => a", "(neg 1:int64) => 1", "(add ...x y) => y",
+		"(add (neg x) ...x) => x", "(add ...x) => (neg x)", "(add x ...ys) => (add ...(neg x))", "(add ...xs) => (add ...(neg (add ...xs)))", "(neg x) && numbers(y) => x", "x => (or x)", "(sum{a} x) => (sum{b} x)", "(sum{a} a) => a", "(neg 1:int64) => 1", "(add ...x y) => y",
 		"(add x ...ys) => (add ...(add ...ys))", "x && odd(x) => x", "2 => 3", "(neg x) => (add ...ys)", "(sum{a} x) => (sum{f(a)} x)",
 	}
 	text := ""
@@ -341,7 +282,7 @@ func TestBadRules(t *testing.T) {
 			t.Errorf("no error for %s", bad[i])
 		}
 	}
-	for _, sig := range []Signature{{}, {Name: "neg"}, {Name: "f", Inputs: [2]int{2, 1}}, {Name: "f", Inputs: [2]int{-1, 1}}, {Name: "f", Associates: true}, {Name: "f", Outputs: -1}} {
+	for _, sig := range []Signature{{}, {Name: "neg"}, {Name: "f", Inputs: [2]int{2, 1}}, {Name: "f", Inputs: [2]int{-1, 1}}, {Name: "f", Outputs: -1}} {
 		if _, err := s.lang.Declare(sig); err == nil {
 			t.Errorf("%+v is accepted", sig)
 		}

@@ -56,17 +56,14 @@ func (c *compiler) compile(e pattern.Expr, guards []pattern.Guard) (Symbol, erro
 		return 0, err
 	case *pattern.Call:
 		root := e
-		sym, op, _, err := c.r.opOf(e.Op)
+		sym, _, err := c.r.symbolOf(e.Op)
 		if err != nil {
 			return 0, err
 		}
 		if c.r.lang.sigs[sym].Outputs > 0 {
-			root, sym, op = c.projection(e), c.r.lang.output, noOp
+			root, sym = c.projection(e), c.r.lang.output
 		}
 		c.steps[sym] |= 0
-		if op != noOp {
-			c.emit(instr{code: opExact, op: op})
-		}
 		if err := c.inputs(root, sym, 0, 0); err != nil {
 			return 0, err
 		}
@@ -114,16 +111,17 @@ func (c *compiler) name(name string, reg, depth int) (int, error) {
 	if slices.ContainsFunc(c.info.rests, func(r rest) bool { return r.name == name }) {
 		return 0, fmt.Errorf("%s names a rest, too", name)
 	}
-	c.info.slots = append(c.info.slots, slot{name: name, reg: reg, bind: -1, number: -1})
+	c.info.slots = append(c.info.slots, slot{name: name, reg: reg, bind: -1})
 	return len(c.info.slots) - 1, nil
 }
 
 // node compiles an op below the root.
 func (c *compiler) node(t todo) error {
-	sym, op, _, err := c.r.opOf(t.call.Op)
+	sym, _, err := c.r.symbolOf(t.call.Op)
 	if err != nil {
 		return err
 	}
+	op := noOp
 	if c.r.lang.sigs[sym].Outputs > 0 && t.call.Output >= 0 {
 		t.call, sym = c.projection(t.call), c.r.lang.output
 		op = c.r.lang.Output(t.call.Output)
@@ -164,7 +162,7 @@ func (c *compiler) inputs(e *pattern.Call, sym Symbol, bind, depth int) error {
 		c.regs += sig.Inputs[0] // of the root: from 1 on
 	}
 	first := c.regs - sig.Inputs[0]
-	if _, _, param, _ := c.r.opOf(e.Op); param != "" {
+	if _, param, _ := c.r.symbolOf(e.Op); param != "" {
 		if err := c.param(param, bind); err != nil {
 			return err
 		}
@@ -358,6 +356,6 @@ func (c *compiler) param(name string, bind int) error {
 			return nil
 		}
 	}
-	c.info.slots = append(c.info.slots, slot{name: name, reg: reg, bind: -1, param: true, number: -1})
+	c.info.slots = append(c.info.slots, slot{name: name, reg: reg, bind: -1, param: true})
 	return nil
 }

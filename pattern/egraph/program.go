@@ -35,9 +35,7 @@ const (
 	opSameOp                 // the parameters of registers in and arg are equal
 	opLeaf                   // register in is the class of leaf arg
 	opEqual                  // the class in register in is literal arg; register out: a node that shows it
-	opNumber                 // the class in register in is a number; register out: a node that shows it
 	opGuard                  // check arg holds
-	opAcyclic                // the class of node bind is not among its inputs
 	opYield                  // case arg matches
 )
 

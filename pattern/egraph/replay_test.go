@@ -3,8 +3,6 @@ package egraph
 import (
 	"math/rand/v2"
 	"slices"
-	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
@@ -13,17 +11,9 @@ import (
 
 // replayer checks explanations by plain rewriting of terms.
 type replayer struct {
-	r        *Rules
-	t        *Terms
-	fold     func(t *Terms, x Term) (Term, bool)
-	number   func(t *Terms, x Term) (float64, bool)            // the value of a leaf, for formulas
-	equal    func(t *Terms, x Term, l pattern.Literal) bool    // with types
-	typed    func(t *Terms, op Op, args []Term) Term           // with types
-	calls    map[string]func(t *Terms, args []Term) Term       // functions
-	params   map[string]func(params []any) any                 // functions of parameters
-	constant func(t *Terms, l pattern.Literal, like Term) Term // with types
-	conform  func(t *Terms, x, like Term) Term
-	root     Term
+	r    *Rules
+	t    *Terms
+	fold func(t *Terms, x Term) (Term, bool)
 }
 
 // check replays an explanation.
@@ -65,13 +55,8 @@ type binding struct {
 // rewrites reports whether a case makes a term of another one, up to the order of arguments.
 func (p *replayer) rewrites(id int, from, to Term) bool {
 	c := &p.r.cases[id]
-	p.root = from
 	return p.match(c.in, from, binding{map[string]Term{}, map[string][]Term{}, map[string]any{}}, func(b binding) bool {
-		x := p.make(c.out, b)
-		if p.conform != nil {
-			x = p.conform(p.t, x, from)
-		}
-		return p.t.Equal(x, to)
+		return p.t.Equal(p.make(c.out, b), to)
 	})
 }
 
@@ -90,23 +75,20 @@ func (p *replayer) match(e pattern.Expr, x Term, b binding, then func(binding) b
 	case *pattern.Bind:
 		return p.match(pattern.Name(e.Name), x, b, func(b binding) bool { return p.match(e.Expr, x, b, then) })
 	case pattern.Literal:
-		if p.equal != nil {
-			return p.equal(p.t, x, e) && then(b)
-		}
 		return p.t.Op(x) == p.r.lang.number(p.t.g, e.Float()) && then(b)
 	}
 	c := e.(*pattern.Call)
 	if op, ok := p.r.leafOp(c); ok {
 		return p.t.Op(x) == op && then(b)
 	}
-	sym, op, param, _ := p.r.opOf(c.Op)
+	sym, param, _ := p.r.symbolOf(c.Op)
 	if p.r.lang.sigs[sym].Outputs > 0 {
 		if p.t.Op(x) != p.r.lang.Output(c.Output) {
 			return false
 		}
 		x = p.t.Args(x)[0]
 	}
-	if p.t.g.Symbol(p.t.Op(x)) != sym || op != noOp && op != p.t.Op(x) {
+	if p.t.g.Symbol(p.t.Op(x)) != sym {
 		return false
 	}
 	if param != "" {
@@ -161,114 +143,36 @@ func (p *replayer) equalLists(x, y []Term, commutes bool) bool {
 	return slices.Equal(a, b)
 }
 
-// literal instantiates a number.
-func (p *replayer) literal(l pattern.Literal, b binding) Term {
-	if p.constant == nil {
-		return p.t.Make(p.r.lang.number(p.t.g, l.Float()))
-	}
-	if like, ok := b.names[l.Type()]; ok {
-		number, _, _ := strings.Cut(string(l), ":")
-		return p.constant(p.t, pattern.Literal(number), like)
-	}
-	return p.constant(p.t, l, p.root)
-}
-
 // make instantiates a replacement.
 func (p *replayer) make(e pattern.Expr, b binding) Term {
 	switch e := e.(type) {
 	case pattern.Name:
 		return b.names[string(e)]
 	case pattern.Literal:
-		return p.literal(e, b)
-	case pattern.Calc:
-		f, err := e.Formula(nil)
-		if err != nil {
-			panic(err)
-		}
-		v, _ := f.Value(func(i int) (float64, bool) { return p.number(p.t, b.names[f.Names()[i]]) })
-		return p.literal(pattern.Literal(strconv.FormatFloat(v, 'g', -1, 64)), b)
+		return p.t.Make(p.r.lang.number(p.t.g, e.Float()))
 	}
 	c := e.(*pattern.Call)
 	if op, ok := p.r.leafOp(c); ok {
 		return p.t.Make(op)
 	}
-	sym, op, param, err := p.r.opOf(c.Op)
-	sig := p.r.lang.sigs[sym]
+	sym, param, _ := p.r.symbolOf(c.Op)
 	var args []Term
 	for _, a := range c.Args {
-		switch a := a.(type) {
-		case pattern.Rest:
-			args = append(args, b.rests[string(a)]...)
-		case pattern.Each:
-			names := restNames(a.Expr, b)
-			for i := range b.rests[names[0]] {
-				for _, name := range names {
-					b.names[name] = b.rests[name][i]
-				}
-				args = append(args, p.make(a.Expr, b))
-			}
-			for _, name := range names {
-				delete(b.names, name)
-			}
-		default:
-			x := p.make(a, b)
-			if inner, ok := a.(*pattern.Call); ok && sig.Associates && inner.Op == c.Op {
-				args = append(args, p.t.Args(x)...)
-			} else {
-				args = append(args, x)
-			}
+		if r, ok := a.(pattern.Rest); ok {
+			args = append(args, b.rests[string(r)]...)
+		} else {
+			args = append(args, p.make(a, b))
 		}
 	}
-	if err != nil {
-		return p.calls[c.Op](p.t, args)
+	op := p.t.g.Intern(sym, nil)
+	if param != "" {
+		op = p.t.g.Intern(sym, b.params[param])
 	}
-	switch {
-	case sig.Associates && len(args) == 0:
-		return p.t.Make(sig.Unit)
-	case sig.Associates && len(args) == 1:
-		return args[0]
-	}
-	if op == noOp {
-		op = p.t.g.Intern(sym, p.param(param, b))
-	}
-	x := Term(0)
-	if p.typed != nil {
-		x = p.typed(p.t, op, args)
-	} else {
-		x = p.t.Make(op, args...)
-	}
-	if sig.Outputs > 0 {
+	x := p.t.Make(op, args...)
+	if p.r.lang.sigs[sym].Outputs > 0 {
 		x = p.t.Make(p.r.lang.Output(c.Output), x)
 	}
 	return x
-}
-
-// param returns what is in braces in a replacement.
-func (p *replayer) param(text string, b binding) any {
-	name, list, calls := strings.Cut(strings.TrimSuffix(text, ")"), "(")
-	if !calls {
-		return b.params[text]
-	}
-	var args []any
-	for _, a := range strings.Split(list, ",") {
-		args = append(args, b.params[strings.TrimSpace(a)])
-	}
-	return p.params[name](args)
-}
-
-func restNames(e pattern.Expr, b binding) []string {
-	var list []string
-	switch e := e.(type) {
-	case pattern.Name:
-		if _, ok := b.rests[string(e)]; ok {
-			list = append(list, string(e))
-		}
-	case *pattern.Call:
-		for _, a := range e.Args {
-			list = append(list, restNames(a, b)...)
-		}
-	}
-	return list
 }
 
 // randomMath returns a random expression of a certain depth.

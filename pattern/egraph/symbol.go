@@ -15,9 +15,6 @@ type Op uint32
 
 const noOp = ^Op(0)
 
-// NoUnit is the unit of an op that has none.
-const NoUnit = noOp
-
 // ErrLanguage means that a declaration contradicts itself or another one.
 var ErrLanguage = errors.New("bad declaration")
 
@@ -28,13 +25,6 @@ type Signature struct {
 	Inputs [2]int
 	// Commutes says that the order of the inputs does not matter.
 	Commutes bool
-	// Associates says that an op among the inputs of its own kind is equal to its inputs there. The
-	// op also commutes and takes any number of inputs: sums are multisets of terms. One with a
-	// single input is that input.
-	Associates bool
-	// Unit is the op of no inputs that equals the op applied to nothing, if it associates; or
-	// NoUnit.
-	Unit Op
 	// Outputs is the number of outputs, if there are several. Output i is a node of its own, see
 	// [Language.Output].
 	Outputs int
@@ -43,19 +33,15 @@ type Signature struct {
 // A Language is a set of symbols with the functions that rules call. It is set up once. Rules and
 // graphs that are made after that share it, also concurrently.
 type Language struct {
-	sigs      []Signature
-	ops       []opInfo
-	names     map[string]Symbol
-	ids       map[opInfo]Op
-	guards    map[string]Guard
-	functions map[string]Function
-	makers    map[string]Maker
-	params    map[string]ParamFunction
-	number    func(*Graph, float64) Op
-	value     func(*Graph, Class) (float64, bool)
-	types     Types
-	aliases   map[string]Op
-	output    Symbol
+	sigs   []Signature
+	ops    []opInfo
+	names  map[string]Symbol
+	ids    map[opInfo]Op
+	guards map[string]Guard
+	makers map[string]Maker
+	number func(*Graph, float64) Op
+	types  Types
+	output Symbol
 }
 
 type opInfo struct {
@@ -63,7 +49,7 @@ type opInfo struct {
 	param any
 }
 
-// Args are what a rule hands to a function.
+// Args are what a rule asks a guard about.
 type Args struct {
 	Root    Node    // that the pattern matches; its class is replaced
 	Classes []Class // those bound to the names, with all classes of rests
@@ -74,19 +60,9 @@ type Args struct {
 // parameters only, and must not change the graph or keep the slices in the arguments.
 type Guard func(g *Graph, a Args) bool
 
-// A Function makes a class for the replacement of a rule. If it returns false, the rule proposes
-// nothing, and is not tried again with these classes.
-type Function func(g *Graph, a Args) (Class, bool)
-
-// A ParamFunction computes the parameters of an op in a replacement: a comparable value. If it
-// returns false, the rule proposes nothing, and is not tried again with these classes.
-type ParamFunction func(g *Graph, a Args) (any, bool)
-
 // NewLanguage returns a language without symbols.
 func NewLanguage() *Language {
-	l := &Language{
-		names: map[string]Symbol{}, ids: map[opInfo]Op{}, guards: map[string]Guard{}, functions: map[string]Function{}, makers: map[string]Maker{}, params: map[string]ParamFunction{}, aliases: map[string]Op{},
-	}
+	l := &Language{names: map[string]Symbol{}, ids: map[opInfo]Op{}, guards: map[string]Guard{}, makers: map[string]Maker{}}
 	l.output, _ = l.Declare(Signature{Name: ".output", Inputs: [2]int{1, 1}})
 	return l
 }
@@ -102,10 +78,6 @@ func (l *Language) Declare(s Signature) (Symbol, error) {
 		fault = "it is declared twice"
 	case lo < 0 || hi < -1 || hi >= 0 && hi < lo || hi > maxInputs:
 		fault = fmt.Sprintf("%d to %d inputs", lo, hi)
-	case s.Associates && (!s.Commutes || hi != -1):
-		fault = "an op that associates also commutes, and takes any number of inputs"
-	case s.Associates && s.Unit != NoUnit && int(s.Unit) >= len(l.ops):
-		fault = "its unit is unknown"
 	case s.Outputs < 0 || s.Outputs > maxInputs:
 		fault = fmt.Sprintf("%d outputs", s.Outputs)
 	}
@@ -134,16 +106,6 @@ func (l *Language) Op(s Symbol, param any) Op {
 	return op
 }
 
-// Alias gives a name to an op with parameters, by which rules match and make it: "sum{axis=0}".
-func (l *Language) Alias(name string, op Op) error {
-	_, symbol := l.names[name]
-	if _, twice := l.aliases[name]; symbol || twice || name == "" || int(op) >= len(l.ops) {
-		return fmt.Errorf("%w: %q can't be the name of an op: it is empty or taken, or the op is unknown", ErrLanguage, name)
-	}
-	l.aliases[name] = op
-	return nil
-}
-
 // Symbol returns the symbol of a name.
 func (l *Language) Symbol(name string) (Symbol, bool) {
 	s, ok := l.names[name]
@@ -156,12 +118,6 @@ func (l *Language) Output(i int) Op { return l.Op(l.output, i) }
 
 // SetGuard defines the function of a guard.
 func (l *Language) SetGuard(name string, f Guard) { l.guards[name] = f }
-
-// SetFunction defines a function that makes classes in replacements.
-func (l *Language) SetFunction(name string, f Function) { l.functions[name] = f }
-
-// SetParam defines a function that computes parameters in replacements.
-func (l *Language) SetParam(name string, f ParamFunction) { l.params[name] = f }
 
 // cloneOps returns a copy of the tables of ops, to which a graph adds its own.
 func (l *Language) cloneOps() ([]opInfo, map[opInfo]Op) {
