@@ -46,7 +46,7 @@ func (c *call) toSmall(x variable, t onnx.DataType) variable {
 		c.fail("%w: round_mode %q", ErrUnsupported, mode)
 	}
 	p := toSmall{t, c.bool("saturate", true), mode}
-	return c.routine("RoundSmall", p, []variable{tensor.Cast(x, array.Float64)}, tensor.NewType(array.Float32, c.shape(x)...))[0]
+	return routine(c, "RoundSmall", roundedToSmall, p, []variable{tensor.Cast(x, array.Float64)}, tensor.NewType(array.Float32, c.shape(x)...))[0]
 }
 
 type bitCast struct{ From, To onnx.DataType }
@@ -61,7 +61,7 @@ func (c *call) bitCast() []*value {
 	if from.Bits() != to.Bits() || from.Bits() < 8 {
 		c.fail("elements of type %v have not as many bits as %v", from, to)
 	}
-	return c.out(c.routine("BitCast", bitCast{from, to}, []variable{c.x(0)}, tensor.NewType(d, c.shape(c.x(0))...))[0], to)
+	return c.out(routine(c, "BitCast", bitsCast, bitCast{from, to}, []variable{c.x(0)}, tensor.NewType(d, c.shape(c.x(0))...))[0], to)
 }
 
 func bitsCast(p bitCast, in []*array.Array) ([]*array.Array, error) {

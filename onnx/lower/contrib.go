@@ -19,7 +19,7 @@ var contributed = map[string]func(c *call) []*value{
 	"com.microsoft.LinearAttention":     (*call).linearAttention,
 
 	"com.microsoft.Inverse": func(c *call) []*value {
-		return c.like(c.routine("Inverse", c.elem(0) == onnx.Float16, []variable{c.floats(0)}, tensor.NewType(array.Float64, c.shape(c.x(0))...))[0])
+		return c.like(routine(c, "Inverse", inverted, c.elem(0) == onnx.Float16, []variable{c.floats(0)}, tensor.NewType(array.Float64, c.shape(c.x(0))...))[0])
 	},
 	"com.microsoft.MurmurHash3": func(c *call) []*value {
 		elem := onnx.Uint32
@@ -27,14 +27,14 @@ var contributed = map[string]func(c *call) []*value{
 			elem = onnx.Int32
 		}
 		seed := uint32(c.int("seed", 0))
-		return c.out(c.routine("MurmurHash3", seed, []variable{c.x(0)}, tensor.NewType(array.Uint32, c.shape(c.x(0))...))[0], elem)
+		return c.out(routine(c, "MurmurHash3", hashed, seed, []variable{c.x(0)}, tensor.NewType(array.Uint32, c.shape(c.x(0))...))[0], elem)
 	},
 	"com.microsoft.NGramRepeatBlock": func(c *call) []*value {
 		ids, scores := c.shape(c.x(0)), c.shape(c.x(1))
 		if len(ids) != 2 || len(scores) != 2 || ids[0] != scores[0] {
 			c.fail("words of shape %v for scores of %v", ids, scores)
 		}
-		y := c.routine("NGramRepeatBlock", c.int("ngram_size", 0), []variable{c.integers(0), c.floats(1)}, tensor.NewType(array.Float64, scores...))[0]
+		y := routine(c, "NGramRepeatBlock", blocked, c.int("ngram_size", 0), []variable{c.integers(0), c.floats(1)}, tensor.NewType(array.Float64, scores...))[0]
 		return c.out(y, c.elem(1))
 	},
 	"com.microsoft.BifurcationDetector": func(c *call) []*value {
@@ -43,7 +43,7 @@ var contributed = map[string]func(c *call) []*value{
 			in = append(in, c.integers(3))
 		}
 		p := [2]int{c.int("min_ngram_size", 1), c.int("max_ngram_size", 3)}
-		y := c.routine("BifurcationDetector", p, in, tensor.NewType(array.Int64, tensor.Unknown), tensor.NewType(array.Int64))
+		y := routine(c, "BifurcationDetector", bifurcated, p, in, tensor.NewType(array.Int64, tensor.Unknown), tensor.NewType(array.Int64))
 		return []*value{c.typed(y[0], onnx.Int64), c.typed(y[1], onnx.Int64)}
 	},
 	"com.microsoft.MaxpoolWithMask": func(c *call) []*value {
@@ -62,7 +62,7 @@ var contributed = map[string]func(c *call) []*value{
 		for i := range 2 {
 			to[2+i] = max((x[2+i]+p.Pads[i]+p.Pads[2+i]-kernel[i])/p.Strides[i]+1, 0)
 		}
-		return c.like(c.routine("MaxpoolWithMask", p, []variable{c.floats(0), c.integers(1)}, tensor.NewType(array.Float64, to...))[0])
+		return c.like(routine(c, "MaxpoolWithMask", maskedMaxima, p, []variable{c.floats(0), c.integers(1)}, tensor.NewType(array.Float64, to...))[0])
 	},
 	"com.microsoft.DynamicTimeWarping": func(c *call) []*value {
 		shape := c.shape(c.x(0))
@@ -70,7 +70,7 @@ var contributed = map[string]func(c *call) []*value{
 			c.fail("costs of shape %v", shape)
 		}
 		x := c.reshape(c.floats(0), shape[len(shape)-2:])
-		return c.out(c.routine("DynamicTimeWarping", nil, []variable{x}, tensor.NewType(array.Int32, 2, tensor.Unknown))[0], onnx.Int32)
+		return c.out(routine(c, "DynamicTimeWarping", warped, nil, []variable{x}, tensor.NewType(array.Int32, 2, tensor.Unknown))[0], onnx.Int32)
 	},
 	"com.microsoft.CropAndResize": func(c *call) []*value {
 		x, rois, size := c.shape(c.x(0)), c.shape(c.x(1)), c.ints(3)
@@ -80,7 +80,7 @@ var contributed = map[string]func(c *call) []*value{
 		to := []int{rois[0], x[1], size[0], size[1]}
 		c.bounded(to)
 		p := crops{to, c.text("mode", "bilinear") == "nearest", c.float("extrapolation_value", 0)}
-		return c.like(c.routine("CropAndResize", p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, to...))[0])
+		return c.like(routine(c, "CropAndResize", cropped, p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, to...))[0])
 	},
 }
 

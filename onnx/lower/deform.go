@@ -43,7 +43,7 @@ func (c *call) deformConv() []*value {
 		in = append(in, c.floats(4))
 	}
 	c.bounded([]int{x[0], x[1] * size, places})
-	columns := c.routine("Deform", p, in, tensor.NewType(array.Float64, x[0], x[1]*size, places))[0]
+	columns := routine(c, "Deform", deformed, p, in, tensor.NewType(array.Float64, x[0], x[1]*size, places))[0]
 	columns = c.reshape(tensor.Cast(columns, tensor.TypeOf(c.x(0)).DType()), []int{x[0], groups, w[1] * size, places})
 	y := tensor.Matmul(c.reshape(c.x(1), []int{1, groups, w[0] / groups, w[1] * size}), columns)
 	y = c.reshape(y, []int{x[0], w[0], p.Output[0], p.Output[1]})

@@ -20,7 +20,7 @@ var detection = map[string]func(c *call) []*value{
 		}
 		in := []variable{c.floats(0), c.floats(1), c.orFloat(2, 0), c.orFloat(3, 0), c.orFloat(4, math.Inf(-1))}
 		p := suppression{Center: c.int("center_point_box", 0) != 0}
-		return c.out(c.routine("NonMaxSuppression", p, in, tensor.NewType(array.Int64, tensor.Unknown, 3))[0], onnx.Int64)
+		return c.out(routine(c, "NonMaxSuppression", suppressed, p, in, tensor.NewType(array.Int64, tensor.Unknown, 3))[0], onnx.Int64)
 	},
 	"MaxRoiPool": (*call).roiPool,
 	"RoiAlign": func(c *call) []*value {
@@ -38,7 +38,7 @@ var detection = map[string]func(c *call) []*value{
 		}
 		shape := []int{rois[0], x[1], p.Height, p.Width}
 		c.bounded(shape)
-		return c.like(c.routine("RoiAlign", p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, shape...))[0])
+		return c.like(routine(c, "RoiAlign", roiAligned, p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, shape...))[0])
 	},
 }
 
@@ -171,7 +171,7 @@ func (c *call) roiPool() []*value {
 	shape := []int{rois[0], x[1], cells[0], cells[1]}
 	c.bounded(shape)
 	p := roiPool{cells[0], cells[1], c.float("spatial_scale", 1)}
-	return c.like(c.routine("MaxRoiPool", p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, shape...))[0])
+	return c.like(routine(c, "MaxRoiPool", roiPooled, p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, shape...))[0])
 }
 
 // roiPooled computes MaxRoiPool as "Fast R-CNN" (Girshick, 2015) has it: regions, of image, x, y, x, y, are

@@ -30,7 +30,7 @@ func (c *call) gridSample() []*value {
 	}
 	shape := append(slices.Clone(x[:2]), grid[1:len(grid)-1]...)
 	c.bounded(shape)
-	return c.like(c.routine("GridSample", p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, shape...))[0])
+	return c.like(routine(c, "GridSample", gridSampled, p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, shape...))[0])
 }
 
 // gridSampled reads x, [N, C, …], at the places of a grid, [N, …, D], whose last numbers are the place

@@ -58,7 +58,7 @@ func (c *call) linearAttention() []*value {
 		}
 		inputs = append(inputs, c.stepsOf(5, []int{p.Batch, p.Steps, p.Beta}))
 	}
-	y := c.routine("LinearAttention", p, inputs, tensor.NewType(array.Float64, p.Batch, p.Steps, p.Queries*p.Values), tensor.NewType(array.Float64, state...))
+	y := routine(c, "LinearAttention", attended, p, inputs, tensor.NewType(array.Float64, p.Batch, p.Steps, p.Queries*p.Values), tensor.NewType(array.Float64, state...))
 	return []*value{c.typed(y[0], c.elem(0)), c.typed(y[1], elem)}
 }
 

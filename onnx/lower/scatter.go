@@ -51,7 +51,7 @@ func (c *call) reduceInto(p scatter, at variable) []*value {
 	}
 	d := wide(c.x(0))
 	in := []variable{tensor.Cast(c.x(0), d), at, tensor.Cast(c.x(2), d)}
-	return c.like(c.routine("Scatter", p, in, tensor.NewType(d, c.shape(c.x(0))...))[0])
+	return c.like(routine(c, "Scatter", scattered, p, in, tensor.NewType(d, c.shape(c.x(0))...))[0])
 }
 
 // scattered combines elements of an array with those of another one.

@@ -55,7 +55,7 @@ func (c *call) dft() []*value {
 	}
 	shape[axis], shape[n-1] = p.bins(), p.parts()
 	c.bounded(append(slices.Clone(shape), 4)) // with room for what computes odd lengths
-	return c.like(c.routine("Fourier", p, []variable{c.floats(0)}, tensor.NewType(array.Float64, shape...))[0])
+	return c.like(routine(c, "Fourier", transformed, p, []variable{c.floats(0)}, tensor.NewType(array.Float64, shape...))[0])
 }
 
 // bins returns how many results there are: with real numbers the other half mirrors the first one.
@@ -270,7 +270,7 @@ func (c *call) stft() []*value {
 	}
 	out := []int{shape[0], (shape[1]-p.Length)/step + 1, p.bins(), 2}
 	c.bounded(append(slices.Clone(out), 4))
-	return c.like(c.routine("Frames", p, in, tensor.NewType(array.Float64, out...))[0])
+	return c.like(routine(c, "Frames", framed, p, in, tensor.NewType(array.Float64, out...))[0])
 }
 
 func framed(p frames, in []*array.Array) ([]*array.Array, error) {

@@ -48,7 +48,7 @@ func (c *call) tfidf() []*value {
 	out := slices.Clone(shape)
 	out[len(out)-1] = p.NumCounts
 	c.bounded(out)
-	return c.out(c.routine("TfIdf", p, []variable{c.integers(0)}, tensor.NewType(array.Float64, out...))[0], onnx.Float)
+	return c.out(routine(c, "TfIdf", tfidf, p, []variable{c.integers(0)}, tensor.NewType(array.Float64, out...))[0], onnx.Float)
 }
 
 // checkGrams checks that the sequences lie in the pool, and that each has a column.

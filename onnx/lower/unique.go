@@ -33,7 +33,7 @@ func (c *call) unique() []*value {
 	for range 3 {
 		types = append(types, tensor.VectorType(array.Int64))
 	}
-	found := c.routine("Unique", uniqueness{!c.bool("sorted", true)}, []variable{x}, types...)
+	found := routine(c, "Unique", uniqueOf, uniqueness{!c.bool("sorted", true)}, []variable{x}, types...)
 	y := found[0]
 	// Ranks are no strings: these are taken from where each is first.
 	if c.elem(0) == onnx.String {
