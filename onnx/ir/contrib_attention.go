@@ -25,23 +25,17 @@ var contribAttention = []Operator{
 		return []variable{b.mul(b.do("Softplus", b.add(b.x(0), b.x(1))), b.x(2)), b.do("Sigmoid", b.x(3))}
 	}),
 	contrib("RotaryEmbedding", 4, 4, inferSame, func(b *Builder) []variable {
-		x, four := b.x(0), b.rankOf(b.Input(0)) == 4
-		if !four {
-			n := b.Op.Int("num_heads", 0)
-			if b.Op.Int("rotary_embedding_dim", 0) == 0 {
-				n = b.number(x, 2) / max(2*b.number(b.Input(2), 1), 1)
+		n := b.Op.Int("num_heads", 0)
+		if x := b.Input(0); b.Op.Int("rotary_embedding_dim", 0) == 0 && b.rankOf(x) == 3 {
+			n = b.number(x, 2) / max(2*b.number(b.Input(2), 1), 1)
+		}
+		return b.rotary(n, func(x variable) (cos, sin variable) {
+			at := b.Input(1)
+			if b.rankOf(at) == 1 {
+				at = b.unsqueeze(b.add(at, b.upTo(b.size(x, 2))), 0)
 			}
-			x = b.heads(x, n)
-		}
-		at := b.Input(1)
-		if b.rankOf(at) == 1 {
-			at = b.unsqueeze(b.add(at, b.upTo(b.size(x, 2))), 0)
-		}
-		y := b.turned(x, b.angles(b.x(2), at), b.angles(b.x(3), at), b.Op.Int("interleaved", 0) != 0)
-		if !four {
-			y = b.merged(y)
-		}
-		return []variable{y}
+			return b.angles(b.x(2), at), b.angles(b.x(3), at)
+		})
 	}),
 }
 
@@ -84,6 +78,20 @@ func (b *Builder) merged(x variable) variable {
 // angles returns the rows of a table of cosines or sines for positions, [N or 1, length].
 func (b *Builder) angles(table, positions variable) variable {
 	return b.unsqueeze(b.do("Gather", table, positions, Int("axis", 0)), 1)
+}
+
+// rotary turns pairs of elements of the first input, whose heads may be packed, by angles.
+func (b *Builder) rotary(heads int64, angles func(x variable) (cos, sin variable)) []variable {
+	x, packed := b.x(0), b.rankOf(b.Input(0)) != 4
+	if packed {
+		x = b.heads(x, heads)
+	}
+	cos, sin := angles(x)
+	y := b.turned(x, cos, sin, b.Op.Int("interleaved", 0) != 0)
+	if packed {
+		y = b.merged(y)
+	}
+	return []variable{y}
 }
 
 // turned turns pairs of elements of heads by angles, [N or 1, 1, length, pairs].

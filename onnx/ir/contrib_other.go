@@ -46,24 +46,7 @@ var contribOthers = []Operator{
 	}),
 	contrib("UnfoldTensor", 1, 1, nil, unfold),
 	contrib("ConvTransposeWithDynamicPads", 2, 4, nil, dynamicPads),
-	contrib("CausalConvWithState", 2, 4, nil, func(b *Builder) []variable {
-		x, n := b.x(0), b.number(b.Input(1), 2)
-		var all variable
-		if b.Has(3) {
-			all = b.concat(2, b.x(3), x)
-		} else {
-			all = b.do("Pad", x, []int64{0, 0, n - 1, 0, 0, 0})
-		}
-		y := b.do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.Input(1), 0)))
-		switch a := b.Op.Text("activation", "none"); a {
-		case "none":
-		case "silu", "swish":
-			y = b.silu(y)
-		default:
-			b.Fail("activation %q", a)
-		}
-		return []variable{y, b.do("Slice", all, b.unsqueeze(b.size(x, 2), 0), []int64{1 << 62}, []int64{2})}
-	}),
+	contrib("CausalConvWithState", 2, 4, nil, causalConv),
 	contrib("WordConvEmbedding", 4, 4, nil, wordConv),
 	contrib("LinearAttention", 3, 6, inferLinearAttention, nil),
 	contrib("Inverse", 1, 1, inferSame, nil),
@@ -103,6 +86,27 @@ func same(name string, attributes ...string) func(*Builder) []variable {
 		}
 		return []variable{b.do(name, args...)}
 	}
+}
+
+// causalConv convolves each channel with what came before, which is zeros at first. Its last elements are the state of
+// the next call.
+func causalConv(b *Builder) []variable {
+	x, n := b.x(0), b.number(b.Input(1), 2)
+	var all variable
+	if b.Has(3) {
+		all = b.concat(2, b.x(3), x)
+	} else {
+		all = b.do("Pad", x, []int64{0, 0, n - 1, 0, 0, 0})
+	}
+	y := b.do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.Input(1), 0)))
+	switch a := b.Op.Text("activation", "none"); a {
+	case "none":
+	case "silu", "swish":
+		y = b.silu(y)
+	default:
+		b.Fail("activation %q", a)
+	}
+	return []variable{y, b.do("Slice", all, b.unsqueeze(b.size(x, 2), 0), []int64{1 << 62}, []int64{2})}
 }
 
 // unfold takes windows of a dimension, which become the last one.

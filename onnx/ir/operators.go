@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"runtime"
 	"slices"
 	"strings"
 
@@ -155,11 +156,15 @@ func (c *Call) infer() error {
 func guarded(f func()) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			e, ok := p.(errInfer)
-			if !ok {
+			switch p := p.(type) {
+			case errInfer:
+				err = p.error
+			case runtime.Error:
+				// A missing input, or a shape that an operator can't have, for which nothing asked.
+				err = fmt.Errorf("its inputs and attributes don't fit together: %w", p)
+			default:
 				panic(p)
 			}
-			err = e.error
 		}
 	}()
 	f()

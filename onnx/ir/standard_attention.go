@@ -1,5 +1,7 @@
 package ir
 
+import "cmp"
+
 // standardAttention are attention and what is computed for it.
 var standardAttention = []Operator{
 	{Type: "Attention", MinInputs: 3, MaxInputs: 7, Infer: inferAttention},
@@ -8,7 +10,21 @@ var standardAttention = []Operator{
 		q, k, v := c.sizesOf(0, 4), c.sizesOf(1, 4), c.sizesOf(2, 4)
 		c.Set(0, NewType(c.Elem(0), c.Meet(c.Meet(q[0], k[0]), v[0]), q[1], q[2], v[3]))
 	}},
-	{Type: "RotaryEmbedding", MinInputs: 3, MaxInputs: 4, Infer: inferSame},
+	{Type: "RotaryEmbedding", MinInputs: 3, MaxInputs: 4, Infer: inferSame, Body: func(b *Builder) []variable {
+		return b.rotary(b.Op.Int("num_heads", 0), func(x variable) (cos, sin variable) {
+			// Tables have a row for each position, or are those of the positions already.
+			if at := b.Input(3); at != nil {
+				cos, sin = b.angles(b.x(1), at), b.angles(b.x(2), at)
+			} else {
+				cos, sin = b.unsqueeze(b.x(1), 1), b.unsqueeze(b.x(2), 1)
+			}
+			size, whole := 2*b.number(cos, 3), b.number(x, 3)
+			if n := cmp.Or(b.Op.Int("rotary_embedding_dim", 0), whole); n != size || n > whole || n < 2 {
+				b.Fail("%d of %d elements turn by %d angles", n, whole, size/2)
+			}
+			return cos, sin
+		})
+	}},
 }
 
 // inferAttention: inputs have heads as a dimension of their own, or packed into the last one.

@@ -18,7 +18,7 @@ var standardSignals = slices.Concat(
 			c.Set(0, NewType(c.to("output_datatype", onnx.Float), c.one(1).Over(Known(2)).Plus(Known(1)), c.one(0)))
 		}},
 		{Type: "DFT", MinInputs: 1, MaxInputs: 3, Infer: inferDFT},
-		{Type: "STFT", MinInputs: 2, MaxInputs: 4, Infer: inferSTFT},
+		{Type: "STFT", MinInputs: 2, MaxInputs: 4, Body: stft},
 	},
 )
 
@@ -71,24 +71,37 @@ func inferDFT(c *Call) {
 	c.Set(0, NewType(elem, dims...))
 }
 
-// inferSTFT: frames are as long as frame_length says, or as the window.
-func inferSTFT(c *Call) {
-	signal := c.sizesOf(0, 3)
-	length := UnknownDim
-	if c.Has(2) {
-		length = c.sizesOf(2, 1)[0]
+// stft transforms frames of a signal, [N, length] or with real and imaginary parts as a third dimension.
+func stft(b *Builder) []variable {
+	x := b.x(0)
+	if b.rankOf(x) == 2 {
+		x = b.unsqueeze(x, 2)
 	}
-	if c.Has(3) {
-		length = c.one(3)
+	dims, _ := TypeOf(x).Shape()
+	if len(dims) != 3 {
+		b.Fail("a signal of %d dimensions", len(dims))
 	}
-	step := c.one(1)
-	if n, ok := step.Number(); ok && n < 1 {
-		c.Fail("a frame_step of %d", n)
+	if n, ok := b.one(1).Number(); ok && n < 1 {
+		b.Fail("a frame_step of %d", n)
 	}
-	frames := signal[1].Minus(length).Over(step).Plus(Known(1))
-	bins := length
-	if c.Op.Int("onesided", 1) != 0 {
-		bins = length.Over(Known(2)).Plus(Known(1))
+	window, length, size := b.x(2), variable(nil), b.one(3)
+	switch {
+	case window != nil:
+		if length, size = b.size(window, 0), b.sizesOf(2, 1)[0]; size.Differs(b.one(3)) {
+			b.Fail("a window of %v for frames of %v", size, b.one(3))
+		}
+	case b.Has(3):
+		length = b.scalar(b.integers(3))
+	default:
+		b.Fail("there is neither a window nor the length of frames")
 	}
-	c.Set(0, NewType(c.Elem(0), signal[0], frames, bins, Known(2)))
+	if dims[1].Plus(Known(1)).AtMost(size) {
+		b.Fail("frames of %v of a signal of %v", size, dims[1])
+	}
+	starts := b.do("Range", Int64(0), b.add(b.sub(b.size(x, 1), length), 1), b.scalar(b.integers(1)))
+	y := b.do("Gather", x, b.add(b.unsqueeze(starts, 1), b.upTo(length)), Int("axis", 1)) // [N, frames, length, parts]
+	if window != nil {
+		y = b.mul(y, b.unsqueeze(window, 1))
+	}
+	return []variable{b.do("DFT", y, nil, Int64(2), Int("onesided", b.Op.Int("onesided", 1)))}
 }

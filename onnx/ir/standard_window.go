@@ -35,11 +35,7 @@ var standardWindows = slices.Concat(
 		{Type: "Col2Im", MinInputs: 3, MaxInputs: 3, Infer: inferCol2Im},
 		{Type: "Resize", MinInputs: 1, MaxInputs: 4, Infer: inferResize},
 		{Type: "Upsample", MinInputs: 2, MaxInputs: 2, Infer: inferResize},
-		{Type: "CausalConvWithState", MinInputs: 2, MaxInputs: 4, Infer: func(c *Call) {
-			c.like(0, 0)
-			x, w := c.sizesOf(0, 3), c.sizesOf(1, 3)
-			c.Set(1, NewType(c.Elem(0), x[0], x[1], w[2].Minus(Known(1))))
-		}},
+		{Type: "CausalConvWithState", MinInputs: 2, MaxInputs: 4, Body: causalConv},
 		{Type: "ImageDecoder", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) { c.Set(0, NewType(onnx.Uint8, unknowns(3)...)) }},
 	},
 	named(Operator{MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {

@@ -12,10 +12,8 @@ import (
 // The operators of transformers.
 var attention = map[string]func(c *call) []*value{
 	"Attention":                     (*call).attention,
-	"RotaryEmbedding":               (*call).rotary,
 	"TensorScatter":                 (*call).cacheUpdate,
 	"LinearAttention":               (*call).linearAttention,
-	"CausalConvWithState":           (*call).causalConv,
 	"ai.onnx.preview.FlexAttention": (*call).flexAttention,
 }
 
@@ -159,62 +157,6 @@ func (c *call) addMask(scores variable, shape []ir.Dim) variable {
 		return tensor.Switch(mask, scores, number(math.Inf(-1), scores))
 	}
 	return tensor.Add(scores, mask)
-}
-
-// rotary turns pairs of elements by angles that depend on their position.
-func (c *call) rotary() []*value {
-	x, s := c.heads(0, "num_heads") // [N, heads, length, size]
-	whole := c.number(s[3])
-	size := c.int("rotary_embedding_dim", 0)
-	if size == 0 {
-		size = whole
-	}
-	if size < 2 || size%2 != 0 || size > whole {
-		c.fail("%d of %d elements turn", size, whole)
-	}
-	cos, sin := c.angles(1, s, size/2), c.angles(2, s, size/2)
-	part := func(from, to, step int) variable {
-		all := tensor.Everything()
-		return tensor.Subtensor(x, all, all, all, tensor.SliceOf(tensor.Int(from), tensor.Int(to), step))
-	}
-	a, b := part(0, size/2, 1), part(size/2, size, 1)
-	if c.bool("interleaved", false) {
-		a, b = part(0, size, 2), part(1, size, 2)
-	}
-	re, im := tensor.Sub(tensor.Mul(cos, a), tensor.Mul(sin, b)), tensor.Add(tensor.Mul(sin, a), tensor.Mul(cos, b))
-	y := tensor.Join(3, re, im)
-	if c.bool("interleaved", false) {
-		y = c.reshapeTo(tensor.Stack(4, re, im), []ir.Dim{s[0], s[1], s[2], ir.Known(int64(size))})
-	}
-	if size < whole {
-		y = tensor.Join(3, y, part(size, whole, 1))
-	}
-	if ndim(c.x(0)) == 3 {
-		y = c.reshapeTo(tensor.DimShuffle(y, 0, 2, 1, 3), c.dims(c.x(0)))
-	}
-	return c.like(y)
-}
-
-// angles returns the cosines or sines of positions: those of the cache that input 3 names, or all.
-func (c *call) angles(k int, x []ir.Dim, size int) variable {
-	v := c.x(k)
-	want := []ir.Dim{x[0], x[2], ir.Known(int64(size))}
-	check := func(what string, v variable, want []ir.Dim) {
-		if dims := c.dims(v); !slices.EqualFunc(dims, want, func(d, e ir.Dim) bool { return !d.Differs(e) }) {
-			c.fail("%s of shape %v for %v", what, dims, x)
-		}
-	}
-	if c.has(3) {
-		check("positions", c.x(3), want[:2])
-		if ndim(v) != 2 {
-			c.fail("angles of %d dimensions", ndim(v))
-		}
-		check("angles", v, []ir.Dim{c.dims(v)[0], want[2]})
-		v = tensor.Take(v, c.integers(3))
-	} else {
-		check("angles", v, want)
-	}
-	return tensor.DimShuffle(v, 0, -1, 1, 2)
 }
 
 // cacheUpdate writes an update to a cache, behind so many entries for each item of the batch.

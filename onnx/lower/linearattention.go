@@ -148,40 +148,6 @@ func added(x, y []float64, by float64) {
 	}
 }
 
-// causalConv lowers CausalConvWithState: a convolution of each channel with what came before, which is
-// zeros at first. Its last elements are the state of the next call.
-func (c *call) causalConv() []*value {
-	x, w := c.shape(c.x(0)), c.shape(c.x(1))
-	if len(x) != 3 || len(w) != 3 || w[0] != x[1] || w[1] != 1 || w[2] < 1 {
-		c.fail("weights of shape %v for %v", w, x)
-	}
-	past := []int{x[0], x[1], w[2] - 1}
-	c.bounded(past)
-	before := tensor.Alloc(number(0, c.x(0)), sizes(past)...)
-	if c.has(3) {
-		if have := c.shape(c.x(3)); !slices.Equal(have, past) {
-			c.fail("a state of shape %v, not %v", have, past)
-		}
-		before = tensor.Cast(c.x(3), tensor.TypeOf(c.x(0)).DType())
-	}
-	all := tensor.Join(2, before, c.x(0))
-	y := tensor.Conv(all, c.x(1), c.optional(2), tensor.Slide{}, x[1])
-	switch activation := c.text("activation", "none"); activation {
-	case "none":
-	case "silu", "swish":
-		y = tensor.Mul(y, tensor.Sigmoid(y))
-	default:
-		c.fail("%w: activation %q", ErrUnsupported, activation)
-	}
-	every := tensor.Everything()
-	state := tensor.Subtensor(all, every, every, tensor.SliceOf(tensor.Int(x[2]), tensor.Int(x[2]+w[2]-1), 1))
-	elem := c.elem(0)
-	if c.has(3) {
-		elem = c.elem(3)
-	}
-	return []*value{c.typed(y, c.elem(0)), c.typed(state, elem)}
-}
-
 // flexAttention lowers FlexAttention: attention whose scores and probabilities graphs may change.
 func (c *call) flexAttention() []*value {
 	q, k, v := c.shape(c.x(0)), c.shape(c.x(1)), c.shape(c.x(2))

@@ -15,7 +15,6 @@ import (
 // float64s: ONNX's tests ask for more than a float32 has left after the sums.
 var signals = map[string]func(c *call) []*value{
 	"DFT":             (*call).dft,
-	"STFT":            (*call).stft,
 	"MelWeightMatrix": (*call).mel,
 	"HannWindow":      func(c *call) []*value { return c.window(0.5, 0.5, 0) },
 	"HammingWindow":   func(c *call) []*value { return c.window(25.0/46, 21.0/46, 0) },
@@ -230,70 +229,6 @@ func (t *transform) power(x []complex128) {
 			}
 		}
 	}
-}
-
-type frames struct {
-	fourier
-	Step   int
-	Window bool
-}
-
-// stft transforms pieces of a signal, [N, L], [N, L, 1] or [N, L, 2].
-func (c *call) stft() []*value {
-	shape, step := c.shape(c.x(0)), int(c.one(1))
-	if len(shape) == 2 {
-		shape = append(shape, 1)
-	}
-	if len(shape) != 3 || step < 1 || shape[2] != 1 && shape[2] != 2 {
-		c.fail("a signal of shape %v in steps of %d", shape, step)
-	}
-	p := frames{fourier: fourier{OneSide: c.bool("onesided", true)}, Step: step, Window: c.has(2)}
-	in := []variable{c.reshape(c.floats(0), shape)}
-	if c.has(2) {
-		w := c.shape(c.x(2))
-		if len(w) != 1 {
-			c.fail("a window of shape %v", w)
-		}
-		p.Length, in = w[0], append(in, c.floats(2))
-	}
-	if c.has(3) {
-		length := int(c.one(3))
-		if p.Window && length != p.Length {
-			c.fail("a window of %d for frames of %d", p.Length, length)
-		}
-		p.Length = length
-	} else if !p.Window {
-		c.fail("there is neither a window nor the length of frames")
-	}
-	if p.Length < 1 || p.Length > shape[1] || p.OneSide && shape[2] == 2 {
-		c.fail("frames of %d, onesided %v, of shape %v", p.Length, p.OneSide, shape)
-	}
-	out := []int{shape[0], (shape[1]-p.Length)/step + 1, p.bins(), 2}
-	c.bounded(append(slices.Clone(out), 4))
-	return c.like(routine(c, "Frames", framed, p, in, tensor.NewType(array.Float64, out...))[0])
-}
-
-func framed(p frames, in []*array.Array) ([]*array.Array, error) {
-	x, n, length, parts := array.Slice[float64](in[0]), in[0].Dim(0), in[0].Dim(1), in[0].Dim(2)
-	count := (length-p.Length)/p.Step + 1
-	y := make([]float64, 0, n*count*p.bins()*2)
-	t := newTransform(p.Length, false)
-	line := make([]complex128, p.Length)
-	for i := range n {
-		for f := range count {
-			for k := range line {
-				line[k] = complexAt(x, (i*length+f*p.Step+k)*parts, parts)
-				if p.Window {
-					line[k] = times(line[k], complex(in[1].Float(k), 0))
-				}
-			}
-			t.apply(line)
-			for _, v := range line[:p.bins()] {
-				y = append(y, real(v), imag(v))
-			}
-		}
-	}
-	return []*array.Array{array.Of(y, n, count, p.bins(), 2)}, nil
 }
 
 // mel makes the matrix that adds up bins of a spectrum in triangles, which are equally wide in mels.
