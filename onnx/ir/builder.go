@@ -284,3 +284,9 @@ func (b *Builder) keep(names ...string) (list []*onnx.Attribute) {
 func vectorOf(list ...float32) variable {
 	return Constant(NewValue(&onnx.Tensor{DataType: onnx.Float, Dims: []int64{int64(len(list))}, Floats: list}, ""), "")
 }
+
+// scalarOf makes a constant of a float32 without dimensions.
+func scalarOf(f float64) variable {
+	v, _ := Scalar(f, onnx.Float)
+	return v
+}

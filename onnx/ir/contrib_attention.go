@@ -155,7 +155,6 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 	filter := float64(b.Op.Float("mask_filter_value", -10000))
 	var add variable
 	choose := func(masked variable, yes, no any) variable { return b.do("Where", masked, yes, no) }
-	number := func(f float64) variable { v, _ := Scalar(f, onnx.Float); return v }
 	keys := b.upTo(b.size(scores, 3))
 	if m := b.Input(k); m != nil {
 		switch b.rankOf(m) {
@@ -172,11 +171,11 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 				starts = column(b.do("Where", both, starts, Int64(0)))
 				masked = b.do("Or", masked, b.do("Less", b.unsqueeze(keys, 0), starts))
 			}
-			add = b.unsqueeze(choose(masked, number(filter), number(0)), 1, 2)
+			add = b.unsqueeze(choose(masked, scalarOf(filter), scalarOf(0)), 1, 2)
 		case 2:
-			add = b.unsqueeze(choose(b.do("Greater", m, 0), number(0), number(filter)), 1, 2)
+			add = b.unsqueeze(choose(b.do("Greater", m, 0), scalarOf(0), scalarOf(filter)), 1, 2)
 		case 3:
-			add = b.unsqueeze(choose(b.do("Greater", m, 0), number(0), number(filter)), 1)
+			add = b.unsqueeze(choose(b.do("Greater", m, 0), scalarOf(0), scalarOf(filter)), 1)
 		default:
 			b.Fail("a mask of %d dimensions", b.rankOf(m))
 		}
@@ -188,12 +187,12 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 		if m, _ := TypeOf(scores).Shape(); b.Op.Type == "MultiHeadAttention" && !m[3].Same(m[2]) {
 			last = b.concat(0, b.do("Slice", last, []int64{0}, []int64{-1}), b.unsqueeze(b.size(scores, 3), 0))
 		}
-		otherwise := number(0)
+		otherwise := scalarOf(0)
 		if add != nil {
 			otherwise = add
 		}
 		// Where a query would look ahead the filter does not count.
-		add = choose(b.do("Greater", b.unsqueeze(keys, 0), b.unsqueeze(last, 1)), number(lowest), otherwise)
+		add = choose(b.do("Greater", b.unsqueeze(keys, 0), b.unsqueeze(last, 1)), scalarOf(lowest), otherwise)
 	}
 	return add
 }

@@ -147,12 +147,12 @@ func (b *Builder) expertWeights(k, scale, zero int) variable {
 		size = n
 	}
 	many := n / max(size, 1)
-	var z variable
-	if z = b.x(zero); z != nil {
+	z := b.x(zero)
+	if z != nil {
 		z = b.reshape(b.slice(b.unpacked(z, bits), -1, 0, many), experts, rows, many, 1)
 	} else {
 		// Unsigned codes without zero points lie around the middle of their range.
-		z, _ = Scalar(float64(int64(1)<<(bits-1)), onnx.Float)
+		z = scalarOf(float64(int64(1) << (bits - 1)))
 	}
 	w := b.blocks(b.reshape(q, experts, rows, many, size), z, b.reshape(b.x(scale), experts, rows, many, 1))
 	return b.swapped(b.reshape(w, experts, rows, n))

@@ -137,8 +137,7 @@ func (b *Builder) blocks(q, zero, scale variable) variable {
 func (b *Builder) zeroPoints(k int, rows, n, bits int64) variable {
 	z := b.x(k)
 	if z == nil {
-		middle, _ := Scalar(float64(int64(1)<<(bits-1)), onnx.Float)
-		return middle
+		return scalarOf(float64(int64(1) << (bits - 1)))
 	}
 	// Zero points may also be floats, which are not packed.
 	if b.Elem(k) == onnx.Uint8 {
@@ -149,14 +148,25 @@ func (b *Builder) zeroPoints(k int, rows, n, bits int64) variable {
 
 func matMulNBits(b *Builder) []variable {
 	k, n, bits, size := b.Op.Int("K", 0), b.Op.Int("N", 0), b.Op.Int("bits", 4), b.Op.Int("block_size", 0)
-	if k < 1 || n < 1 || size < 1 || b.Has(4) {
-		b.Fail("%d×%d integers in blocks of %d, with an order of groups: %v", k, n, size, b.Has(4))
+	if k < 1 || n < 1 || size < 1 {
+		b.Fail("%d×%d integers in blocks of %d", k, n, size)
 	}
 	many := (k + size - 1) / size
 	q := b.unpacked(b.reshape(b.x(1), n, -1), bits)
-	w := b.blocks(b.reshape(q, n, many, size), b.zeroPoints(3, n, many, bits), b.reshape(b.x(2), n, many, 1))
+	zero, scale := b.zeroPoints(3, n, many, bits), b.reshape(b.x(2), n, many, 1)
+	w := b.reshape(q, n, many, size)
+	if b.Has(4) {
+		// The terms of a block need not lie together: each says which block it belongs to.
+		each := func(v variable) variable {
+			if b.rankOf(v) == 0 {
+				return v
+			}
+			return b.do("Gather", v, b.slice(b.Input(4), 0, 0, k), Int("axis", 1))
+		}
+		w, zero, scale = b.reshape(b.slice(q, 1, 0, k), n, k, 1), each(zero), each(scale)
+	}
 	// The last block of a row is filled up in the file.
-	w = b.slice(b.reshape(w, n, many*size), 1, 0, k)
+	w = b.slice(b.reshape(b.blocks(w, zero, scale), n, -1), 1, 0, k)
 	return []variable{b.plus(b.do("MatMul", b.x(0), b.transpose(w, 1, 0)), b.x(5))}
 }
 
@@ -184,25 +194,30 @@ func matMulBnb4(b *Builder) []variable {
 	return []variable{b.do("MatMul", b.x(0), b.transpose(b.reshape(w, n, k), 1, 0))}
 }
 
-// gatherBlocks takes rows of a matrix that is quantized in blocks.
+// gatherBlocks takes codes of a tensor that is quantized in blocks, and makes numbers of those alone.
 func gatherBlocks(b *Builder) []variable {
-	rank := int64(b.rankOf(b.Input(0)))
-	gather, quantize := b.Axis(b.Op.Int("gather_axis", 0), int(rank)), b.Axis(b.Op.Int("quantize_axis", 1), int(rank))
-	size := b.Op.Int("block_size", 128)
-	if gather != 0 || quantize != int(rank)-1 || rank < 2 {
-		b.Fail("gather_axis %d and quantize_axis %d of %d dimensions", gather, quantize, rank)
+	rank, size, packed := b.rankOf(b.Input(0)), b.Op.Int("block_size", 128), b.Elem(0) == onnx.Uint8
+	gather, quantize := b.Axis(b.Op.Int("gather_axis", 0), rank), b.Axis(b.Op.Int("quantize_axis", 1), rank)
+	if gather == quantize || size < 1 || packed && quantize != rank-1 {
+		b.Fail("gather_axis %d and quantize_axis %d of %d dimensions in blocks of %d", gather, quantize, rank, size)
 	}
+	take := func(x variable) variable { return b.do("Gather", x, b.Input(1), Int("axis", int64(gather))) }
 	// ONNX has types of four bits, which DequantizeLinear takes. Bytes are packed by the operator.
-	if b.Elem(0) != onnx.Uint8 {
-		w := b.do("DequantizeLinear", b.Input(0), b.x(2), b.Input(3), Int("axis", rank-1), Int("block_size", size))
-		return []variable{b.do("Gather", w, b.Input(1), Int("axis", 0))}
+	if !packed {
+		// The dimensions of the indices take the place of the gathered one.
+		if quantize > gather {
+			quantize += b.rankOf(b.Input(1)) - 1
+		}
+		var zero variable
+		if b.Has(3) {
+			zero = take(b.Input(3))
+		}
+		return []variable{b.do("DequantizeLinear", take(b.Input(0)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))}
 	}
 	bits := b.Op.Int("bits", 4)
-	take := func(x variable) variable { return b.do("Gather", x, b.Input(1), Int("axis", 0)) }
 	many := b.number(b.Input(2), -1)
 	q := b.unpacked(take(b.Input(0)), bits)
-	middle, _ := Scalar(float64(int64(1)<<(bits-1)), onnx.Float)
-	zero := middle
+	zero := scalarOf(float64(int64(1) << (bits - 1)))
 	if b.Has(3) {
 		zero = b.unsqueeze(b.slice(b.unpacked(take(b.Input(3)), bits), -1, 0, many), -1)
 	}

@@ -16,7 +16,7 @@ var operators map[string]func(c *call) []*value
 
 func init() {
 	operators = make(map[string]func(c *call) []*value)
-	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reshapes, slicing, reductions, norms, windows, products, indexing, detection, signals, control, sequences, attention, blockCodes, recurrent, textual, learned, training, contributed} {
+	for _, table := range []map[string]func(c *call) []*value{elementwise, activations, shapes, reshapes, slicing, reductions, norms, windows, products, indexing, detection, signals, control, sequences, attention, blockCodes, recurrent, textual, learned, contributed} {
 		for name, f := range table {
 			operators[name] = f
 		}

@@ -67,6 +67,15 @@ func (c *call) expanded(without ...int) ([]*value, error) {
 	return out, nil
 }
 
+// parts is expanded, and fails where that returns an error.
+func (c *call) parts(without ...int) []*value {
+	out, err := c.expanded(without...)
+	if err != nil {
+		c.fail("%w", err)
+	}
+	return out
+}
+
 // standIn returns a variable for an input of the op, with all that is known of it: nothing has been inferred of a node
 // alone, and less of sizes that are known now.
 func (c *call) standIn(k int, x *value) (*fgraph.Variable, error) {
@@ -125,9 +134,5 @@ func (c *call) groupQuery() []*value {
 	} else if a.Float(0) != 0 {
 		left = []int{5, 6}
 	}
-	out, err := c.expanded(left...)
-	if err != nil {
-		c.fail("%w", err)
-	}
-	return out
+	return c.parts(left...)
 }
