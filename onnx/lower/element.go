@@ -1,11 +1,11 @@
 package lower
 
 import (
+	"encoding/binary"
 	"fmt"
 	"os"
 
 	"github.com/nnopt/nnopt/onnx"
-	"github.com/nnopt/nnopt/onnx/lower/internal/element"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -107,15 +107,13 @@ func ArrayOf(t *onnx.Tensor, dir string) (*array.Array, error) {
 		return a, nil
 	}
 	// Bytes that the processor can't read where they are get copied as a whole. Only bools, or all if
-	// it is big-endian, go one by one.
+	// it is big-endian, go by their values.
 	if b, ok := BytesOf(a); ok {
 		copy(b, data)
 		return a, nil
 	}
-	for i := range int(n) {
-		element.Set(a, i, data[i*d.Size():][:d.Size()])
-	}
-	return a, nil
+	_, err = binary.Decode(data, binary.LittleEndian, elements(a))
+	return a, err
 }
 
 // stringsOf is ArrayOf for strings, of which there are n.
@@ -178,9 +176,6 @@ func TensorOf(name string, a *array.Array, t onnx.DataType) (*onnx.Tensor, error
 	if m.Raw, ok = BytesOf(a); ok {
 		return m, nil
 	}
-	m.Raw = make([]byte, 0, a.Len()*d.Size()) // as large as it gets
-	for i := range a.Len() {
-		m.Raw = element.Append(m.Raw, a, i)
-	}
-	return m, nil
+	m.Raw, err = binary.Append(make([]byte, 0, a.Len()*d.Size()), binary.LittleEndian, elements(a))
+	return m, err
 }

@@ -18,17 +18,28 @@ var sameBytes = binary.NativeEndian.Uint16([]byte{1, 0}) == 1
 
 // A memory is how the elements of arrays of a type are in memory.
 type memory struct {
-	view  func(data []byte, shape []int) (*array.Array, bool)
-	bytes func(*array.Array) []byte
+	view   func(data []byte, shape []int) (*array.Array, bool)
+	bytes  func(*array.Array) []byte
+	values func(*array.Array) any // a slice
 }
 
-func memoryOf[T array.Element]() memory { return memory{view[T], bytesOf[T]} }
+func memoryOf[T array.Element]() memory {
+	return memory{view[T], bytesOf[T], func(a *array.Array) any { return array.Slice[T](a) }}
+}
 
 // memories has no bools, whose memory must not be anything but 0 and 1.
 var memories = map[array.DType]memory{
 	array.Float32: memoryOf[float32](), array.Float64: memoryOf[float64](), array.Float16: memoryOf[array.F16](), array.BFloat16: memoryOf[array.BF16](),
 	array.Int8: memoryOf[int8](), array.Int16: memoryOf[int16](), array.Int32: memoryOf[int32](), array.Int64: memoryOf[int64](),
 	array.Uint8: memoryOf[uint8](), array.Uint16: memoryOf[uint16](), array.Uint32: memoryOf[uint32](), array.Uint64: memoryOf[uint64](),
+}
+
+// elements returns the elements of an array as a slice of their type.
+func elements(a *array.Array) any {
+	if a.DType() == array.Bool {
+		return array.Slice[bool](a)
+	}
+	return memories[a.DType()].values(a)
 }
 
 // shared returns an array in the memory of elements, if that can be.

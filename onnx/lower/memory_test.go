@@ -2,12 +2,12 @@ package lower_test
 
 import (
 	"bytes"
+	"math"
 	"math/rand/v2"
 	"testing"
 
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
-	"github.com/nnopt/nnopt/onnx/lower/internal/element"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -38,7 +38,7 @@ func TestMemory(t *testing.T) {
 				}
 				copied := array.New(dtype, n)
 				for i := range n {
-					element.Set(copied, i, data[i*size:][:size])
+					setElement(copied, i, data[i*size:][:size])
 				}
 				if !array.Equal(a, copied) {
 					t.Errorf("%v at %d: %v, not %v", elem, offset, a, copied)
@@ -55,7 +55,7 @@ func TestMemory(t *testing.T) {
 func encoded(a *array.Array) []byte {
 	data := []byte{}
 	for i := range a.Len() {
-		data = element.Append(data, a, i)
+		data = appendElement(data, a, i)
 	}
 	return data
 }
@@ -73,4 +73,45 @@ func TestTransposedMemory(t *testing.T) {
 	if data, ok := lower.BytesOf(a.Transpose(1, 0).InMemoryOrder()); !ok || len(data) != a.Bytes() {
 		t.Error("the memory of a transposed array is not found")
 	}
+}
+
+// setElement sets an element to the number of some bytes.
+func setElement(a *array.Array, i int, data []byte) {
+	var bits uint64
+	for k, b := range data {
+		bits |= uint64(b) << (8 * k)
+	}
+	switch a.DType() {
+	case array.Bool:
+		array.Slice[bool](a)[i] = bits != 0
+	case array.Float16:
+		array.Slice[array.F16](a)[i] = array.F16(bits)
+	case array.BFloat16:
+		array.Slice[array.BF16](a)[i] = array.BF16(bits)
+	case array.Float32:
+		array.Slice[float32](a)[i] = math.Float32frombits(uint32(bits))
+	case array.Float64:
+		array.Slice[float64](a)[i] = math.Float64frombits(bits)
+	default:
+		a.SetInt(i, int64(bits))
+	}
+}
+
+// appendElement appends the bytes of an element.
+func appendElement(data []byte, a *array.Array, i int) []byte {
+	bits := uint64(a.Int(i))
+	switch a.DType() {
+	case array.Float16:
+		bits = uint64(array.Slice[array.F16](a)[i])
+	case array.BFloat16:
+		bits = uint64(array.Slice[array.BF16](a)[i])
+	case array.Float32:
+		bits = uint64(math.Float32bits(array.Slice[float32](a)[i]))
+	case array.Float64:
+		bits = math.Float64bits(array.Slice[float64](a)[i])
+	}
+	for k := range a.DType().Size() {
+		data = append(data, byte(bits>>(8*k)))
+	}
+	return data
 }
