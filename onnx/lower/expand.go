@@ -93,13 +93,7 @@ func (c *call) standIn(k int, x *value) (*fgraph.Variable, error) {
 		t, err := TensorOf("", a, x.elem)
 		return ir.Constant(ir.NewValue(t, ""), ""), err
 	}
-	dims := make([]ir.Dim, ndim(x.v))
-	for i, n := range tensor.TypeOf(x.v).Shape() {
-		if dims[i] = ir.UnknownDim; n != tensor.Unknown {
-			dims[i] = ir.Known(int64(n))
-		}
-	}
-	t := ir.NewType(x.elem, dims...)
+	t := ir.NewType(x.elem, c.dims(x.v)...)
 	if c.apply != nil {
 		if both, ok := t.Meet(ir.TypeOf(c.apply.Inputs()[k])); ok {
 			t = both

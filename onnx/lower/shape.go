@@ -2,7 +2,6 @@ package lower
 
 import (
 	"math"
-	"slices"
 
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/tensor"
@@ -28,25 +27,10 @@ var shapes = map[string]func(c *call) []*value{
 	"Size": func(c *call) []*value {
 		return []*value{{v: tensor.Constant(array.Scalar(int64(product(c.shape(c.x(0)))))), elem: onnx.Int64}}
 	},
-	"Expand": func(c *call) []*value {
-		x := c.x(0)
-		if dims, ok := c.inferred(); ok {
-			return c.like(tensor.Alloc(x, c.scalars(dims)...))
-		}
-		shape := broadcast(c.shape(x), c.ints(1))
-		if shape == nil {
-			c.fail("%v does not broadcast to %v", c.shape(x), c.ints(1))
-		}
-		c.bounded(shape)
-		return c.like(tensor.Alloc(x, sizes(shape)...))
-	},
+	"Expand": func(c *call) []*value { return c.like(tensor.Alloc(c.x(0), c.scalars(c.made(1))...)) },
 	"Tile": func(c *call) []*value {
-		if _, ok := c.inferred(); ok {
-			return c.like(tensor.Tile(c.x(0), c.scalars(c.elements(1))...))
-		}
-		reps := c.ints(1)
-		c.bounded(append(slices.Clone(reps), c.shape(c.x(0))...))
-		return c.like(tensor.Tile(c.x(0), sizes(reps)...))
+		c.made(1) // which is known, and not too large
+		return c.like(tensor.Tile(c.x(0), c.scalars(c.elements(1))...))
 	},
 	"ConstantOfShape": func(c *call) []*value {
 		v, elem := tensor.Constant(array.Scalar(float32(0))), onnx.Float
@@ -57,12 +41,7 @@ var shapes = map[string]func(c *call) []*value{
 			}
 			v, elem = c.reshape(tensor.Constant(t), nil), a.Tensor.DataType
 		}
-		if dims, ok := c.inferred(); ok {
-			return c.out(tensor.Alloc(v, c.scalars(dims)...), elem)
-		}
-		shape := c.ints(0)
-		c.bounded(shape)
-		return c.out(tensor.Alloc(v, sizes(shape)...), elem)
+		return c.out(tensor.Alloc(v, c.scalars(c.made(0))...), elem)
 	},
 	"Range": func(c *call) []*value {
 		if v := c.rangeOfSizes(); v != nil {
@@ -112,28 +91,6 @@ func (c *call) rangeOfSizes() variable {
 		bounds[k] = c.size(list[0])
 	}
 	return tensor.ARange(bounds[0], bounds[1], bounds[2])
-}
-
-// broadcast returns the shape that two shapes have in common, nil if there is none.
-func broadcast(a, b []int) []int {
-	if len(a) < len(b) {
-		a, b = b, a
-	}
-	shape := slices.Clone(a)
-	for i, n := range b {
-		k := len(a) - len(b) + i
-		switch {
-		case n == shape[k] || n == 1:
-		case shape[k] == 1:
-			shape[k] = n
-		default:
-			return nil
-		}
-	}
-	if shape == nil {
-		shape = []int{}
-	}
-	return shape
 }
 
 // maxMade bounds the elements of a tensor that a node makes of a shape.

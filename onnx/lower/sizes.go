@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/lists"
+	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -202,14 +203,69 @@ func (c *call) inferred() ([]ir.Dim, bool) {
 	if c.open == nil || c.apply == nil {
 		return nil, false
 	}
-	dims, ok := ir.TypeOf(c.apply.Out()).Shape()
-	// A type may have a symbol that no tensor has defined yet. Nothing could be computed of it.
+	return c.computable(ir.TypeOf(c.apply.Out()))
+}
+
+// computable returns the sizes of a type. It reports false unless all are numbers, or can be computed: a type may have a
+// symbol that no tensor has defined yet.
+func (c *call) computable(t ir.Type) ([]ir.Dim, bool) {
+	dims, ok := t.Shape()
 	for _, d := range dims {
-		if ok {
-			_, ok = c.open.size(d)
+		if _, number := d.Number(); ok && !number {
+			ok = c.open != nil
+			if ok {
+				_, ok = c.open.size(d)
+			}
 		}
 	}
 	return dims, ok
+}
+
+// result returns the sizes of the result, as ir infers them. Where types say too little of
+// them, the graph depends on the values of some inputs.
+func (c *call) result(values ...int) []ir.Dim {
+	if dims, ok := c.inferred(); ok {
+		return dims
+	}
+	inputs := make([]*fgraph.Variable, len(c.in))
+	for k, x := range c.in {
+		v, err := c.standIn(k, x)
+		if err == nil && x != nil && slices.Contains(values, k) && !c.says(v) {
+			var t *onnx.Tensor
+			t, err = TensorOf("", c.array(k), x.elem)
+			v = ir.Constant(ir.NewValue(t, ""), "")
+		}
+		if err != nil {
+			c.fail("%w", err)
+		}
+		inputs[k] = v
+	}
+	types, err := c.types().Infer(c.op, inputs)
+	if err != nil {
+		c.fail("%w", err)
+	}
+	dims, ok := c.computable(types[0])
+	if !ok {
+		c.fail("%w: of its result %v is known", ErrSizes, types[0])
+	}
+	return dims
+}
+
+// says reports whether the type of an input of integers has their values: numbers or, if the graph is for any sizes,
+// what is computed of sizes.
+func (c *call) says(v *fgraph.Variable) bool {
+	_, known := ir.NumbersOf(v)
+	list, ok := ir.TypeOf(v).Data()
+	return known || ok && c.open != nil && !slices.ContainsFunc(list, ir.Dim.IsUnknown)
+}
+
+// made is result for a tensor that takes memory of its own, which is not too large.
+func (c *call) made(values ...int) []ir.Dim {
+	dims := c.result(values...)
+	if c.open == nil { // else a call knows
+		c.bounded(lists.Map(dims, c.number))
+	}
+	return dims
 }
 
 // elements returns the value of an input of integers, as far as it can be known: numbers, on which the graph depends,
