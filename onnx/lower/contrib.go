@@ -73,12 +73,11 @@ var contributed = map[string]func(c *call) []*value{
 		return c.out(routine(c, "DynamicTimeWarping", warped, nil, []variable{x}, tensor.NewType(array.Int32, 2, tensor.Unknown))[0], onnx.Int32)
 	},
 	"com.microsoft.CropAndResize": func(c *call) []*value {
-		x, rois, size := c.shape(c.x(0)), c.shape(c.x(1)), c.ints(3)
-		if len(x) != 4 || len(rois) != 2 || rois[1] != 4 || len(size) != 2 || !slices.Equal(c.shape(c.x(2)), rois[:1]) {
-			c.fail("regions of shape %v and sizes %v of %v", rois, size, x)
+		c.regionsOf(1, 4)
+		to := c.madeShape(3)
+		if !slices.Equal(c.shape(c.x(2)), to[:1]) {
+			c.fail("%v images for %d regions", c.shape(c.x(2)), to[0])
 		}
-		to := []int{rois[0], x[1], size[0], size[1]}
-		c.bounded(to)
 		p := crops{to, c.text("mode", "bilinear") == "nearest", c.float("extrapolation_value", 0)}
 		return c.like(routine(c, "CropAndResize", cropped, p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, to...))[0])
 	},

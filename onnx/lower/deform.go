@@ -23,14 +23,12 @@ func (c *call) deformConv() []*value {
 		c.fail("%w: weights of shape %v and offsets of %v for %v", ErrUnsupported, w, offset, x)
 	}
 	s := c.slide(w[2:], c.x(0))
-	p := deformation{Kernel: [2]int(w[2:]), Groups: c.int("offset_group", 1), Mask: c.has(4)}
+	p := deformation{Kernel: [2]int(w[2:]), Output: [2]int(c.madeShape()[2:]), Groups: c.int("offset_group", 1), Mask: c.has(4)}
 	for d := range 2 {
 		p.Strides[d], p.Dilations[d], p.Before[d] = at(s.Strides, d, 1), at(s.Dilations, d, 1), at(s.Before, d, 0)
-		left := x[2+d] + p.Before[d] + at(s.After, d, 0) - (w[2+d]-1)*p.Dilations[d] - 1
-		if p.Strides[d] < 1 || p.Dilations[d] < 1 || w[2+d] < 1 || left < 0 {
+		if p.Strides[d] < 1 || p.Dilations[d] < 1 || w[2+d] < 1 || p.Output[d] < 1 {
 			c.fail("windows of %v in steps of %v and %v for %v", w[2:], s.Strides, s.Dilations, x)
 		}
-		p.Output[d] = left/p.Strides[d] + 1
 	}
 	size, places := w[2]*w[3], p.Output[0]*p.Output[1]
 	if groups < 1 || x[1] != w[1]*groups || w[0]%groups != 0 || p.Groups < 1 || x[1]%p.Groups != 0 {

@@ -24,22 +24,24 @@ var detection = map[string]func(c *call) []*value{
 	},
 	"MaxRoiPool": (*call).roiPool,
 	"RoiAlign": func(c *call) []*value {
-		x, rois, batch := c.shape(c.x(0)), c.shape(c.x(1)), c.shape(c.x(2))
 		p := roiOptions{
 			Height: c.int("output_height", 1), Width: c.int("output_width", 1),
 			Ratio: c.int("sampling_ratio", 0), Scale: c.float("spatial_scale", 1), Mode: c.text("mode", "avg"),
 			Half: c.opset >= 16 && c.text("coordinate_transformation_mode", "half_pixel") == "half_pixel",
 		}
-		if len(x) != 4 || len(rois) != 2 || rois[1] != 4 || !slices.Equal(batch, rois[:1]) {
-			c.fail("regions of shape %v, with images of shape %v, of shape %v", rois, batch, x)
-		}
+		c.regionsOf(1, 4)
 		if p.Height <= 0 || p.Width <= 0 || p.Ratio < 0 || p.Ratio > maxSteps || p.Mode != "avg" && p.Mode != "max" {
 			c.fail("%w: mode %s, size %d×%d, sampling_ratio %d", ErrUnsupported, p.Mode, p.Height, p.Width, p.Ratio)
 		}
-		shape := []int{rois[0], x[1], p.Height, p.Width}
-		c.bounded(shape)
-		return c.like(routine(c, "RoiAlign", roiAligned, p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, shape...))[0])
+		return c.like(routine(c, "RoiAlign", roiAligned, p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, c.madeShape()...))[0])
 	},
+}
+
+// regionsOf fails unless an input of regions has so many numbers for each.
+func (c *call) regionsOf(k, numbers int) {
+	if rois := c.shape(c.x(k)); len(rois) != 2 || rois[1] != numbers {
+		c.fail("regions of shape %v", rois)
+	}
 }
 
 type suppression struct{ Center bool }
@@ -164,13 +166,12 @@ type roiPool struct {
 
 // roiPool lowers MaxRoiPool, the largest elements of each cell of regions.
 func (c *call) roiPool() []*value {
-	x, rois, cells := c.shape(c.x(0)), c.shape(c.x(1)), c.list("pooled_shape")
-	if len(x) != 4 || len(rois) != 2 || rois[1] != 5 || len(cells) != 2 || cells[0] < 1 || cells[1] < 1 {
-		c.fail("regions of shape %v of images of %v, in %v cells", rois, x, cells)
+	c.regionsOf(1, 5)
+	shape := c.madeShape()
+	if shape[2] < 1 || shape[3] < 1 {
+		c.fail("%v cells", shape[2:])
 	}
-	shape := []int{rois[0], x[1], cells[0], cells[1]}
-	c.bounded(shape)
-	p := roiPool{cells[0], cells[1], c.float("spatial_scale", 1)}
+	p := roiPool{shape[2], shape[3], c.float("spatial_scale", 1)}
 	return c.like(routine(c, "MaxRoiPool", roiPooled, p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, shape...))[0])
 }
 

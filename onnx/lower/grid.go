@@ -15,7 +15,6 @@ type gridOptions struct {
 
 // gridSample lowers GridSample: of opset 16 for images, later for any number of dimensions.
 func (c *call) gridSample() []*value {
-	x, grid := c.shape(c.x(0)), c.shape(c.x(1))
 	p := gridOptions{c.text("mode", "linear"), c.text("padding_mode", "zeros"), c.bool("align_corners", false)}
 	switch p.Mode {
 	case "bilinear", "bicubic":
@@ -24,13 +23,7 @@ func (c *call) gridSample() []*value {
 	if !slices.Contains([]string{"linear", "cubic", "nearest"}, p.Mode) || !slices.Contains([]string{"zeros", "border", "reflection"}, p.Padding) {
 		c.fail("%w: mode %q with padding %q", ErrUnsupported, p.Mode, p.Padding)
 	}
-	dims := len(x) - 2
-	if dims < 1 || len(grid) != len(x) || grid[0] != x[0] || grid[len(grid)-1] != dims {
-		c.fail("a grid of shape %v for %v", grid, x)
-	}
-	shape := append(slices.Clone(x[:2]), grid[1:len(grid)-1]...)
-	c.bounded(shape)
-	return c.like(routine(c, "GridSample", gridSampled, p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, shape...))[0])
+	return c.like(routine(c, "GridSample", gridSampled, p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, c.madeShape()...))[0])
 }
 
 // gridSampled reads x, [N, C, …], at the places of a grid, [N, …, D], whose last numbers are the place

@@ -68,10 +68,7 @@ var shapes = map[string]func(c *call) []*value{
 	},
 	"AffineGrid": (*call).affineGrid,
 	"EyeLike": func(c *call) []*value {
-		s := c.shape(c.x(0))
-		if len(s) != 2 {
-			c.fail("%d dimensions", len(s))
-		}
+		s := c.madeShape()
 		elem := onnx.DataType(c.int("dtype", int(c.elem(0))))
 		return c.out(tensor.Eye(array.Float64, tensor.Int(s[0]), tensor.Int(s[1]), tensor.Int(c.int("k", 0))), elem)
 	},

@@ -268,6 +268,9 @@ func (c *call) made(values ...int) []ir.Dim {
 	return dims
 }
 
+// madeShape is made for a tensor whose sizes have to be known.
+func (c *call) madeShape(values ...int) []int { return lists.Map(c.made(values...), c.number) }
+
 // elements returns the value of an input of integers, as far as it can be known: numbers, on which the graph depends,
 // or what is computed of sizes.
 func (c *call) elements(k int) []ir.Dim {

@@ -145,16 +145,7 @@ func (c *call) slice(x variable, axis int, start, end ir.Dim, step int) tensor.I
 // centerCropPad cuts off, or adds zeros, on both sides.
 func (c *call) centerCropPad() []*value {
 	x := c.x(0)
-	shape, want := c.shape(x), c.ints(1)
-	axes := c.axesOr("axes", len(shape))
-	if len(want) != len(axes) {
-		c.fail("%d sizes for %d dimensions", len(want), len(axes))
-	}
-	out := slices.Clone(shape)
-	for i, a := range axes {
-		out[a] = want[i]
-	}
-	c.bounded(out)
+	shape, out := c.shape(x), c.madeShape(1)
 	cut, margins := make([]tensor.Index, len(shape)), make([]tensor.Margin, len(shape))
 	for d, n := range shape {
 		// An odd element is cut off, or added, at the end.

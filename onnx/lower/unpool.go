@@ -67,12 +67,8 @@ func (c *call) maxUnpool() []*value {
 
 // col2im adds up the windows of an image: x is [N, C × elements of a window, windows].
 func (c *call) col2im() []*value {
-	x, image, block := c.shape(c.x(0)), c.ints(1), c.ints(2)
-	s := c.slide(block, nil)
-	if len(image) != len(block) || len(x) != 3 {
-		c.fail("an image of %v and windows of %v for shape %v", image, block, x)
-	}
-	c.bounded(image)
+	x, y, block := c.shape(c.x(0)), c.madeShape(1, 2), c.ints(2)
+	s, channels, image := c.slide(block, nil), y[1], y[2:]
 	c.bounded(block)
 	counts := make([]int, len(image))
 	for d, n := range image {
@@ -86,8 +82,6 @@ func (c *call) col2im() []*value {
 	if x[1]%max(size, 1) != 0 || x[2] != windows {
 		c.fail("%d windows of %v for shape %v", windows, block, x)
 	}
-	channels := x[1] / size
-	c.bounded(append([]int{x[0], channels}, image...))
 	// Where elements of windows go depends on sizes alone, so the sum is one over constant places.
 	var from, to []int64
 	for k := range size * windows {
@@ -97,8 +91,8 @@ func (c *call) col2im() []*value {
 	}
 	rows := c.reshape(tensor.DimShuffle(c.reshape(c.x(0), []int{x[0] * channels, size * windows}), 1, 0), []int{size * windows, x[0] * channels})
 	zeros := tensor.Zeros(tensor.TypeOf(rows).DType(), tensor.Int(product(image)), tensor.Int(x[0]*channels))
-	y := tensor.IncTake(zeros, tensor.Take(rows, tensor.Constant(array.Of(from, len(from)))), tensor.Constant(array.Of(to, len(to))))
-	return c.like(c.reshape(tensor.DimShuffle(y, 1, 0), append([]int{x[0], channels}, image...)))
+	sum := tensor.IncTake(zeros, tensor.Take(rows, tensor.Constant(array.Of(from, len(from)))), tensor.Constant(array.Of(to, len(to))))
+	return c.like(c.reshape(tensor.DimShuffle(sum, 1, 0), y))
 }
 
 // imagePlace returns where in an image an element of a window is, if it is inside. k counts the windows
