@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/internal/rational"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
@@ -32,7 +33,7 @@ type judge struct {
 	edges    edge
 	found    map[verdict]finding
 	analyzed int
-	rational rational
+	rational rational.Comparer
 }
 
 // A finding is an example of a verdict.
@@ -45,7 +46,7 @@ type finding struct {
 
 // Judge returns a judge of a rule.
 func (d *domain) Judge(t rulecheck.Trial) rulecheck.Judge {
-	return &judge{ctx: t.Context, seed: t.Seed, brief: t.Brief, tags: t.Tags, rng: t.Rand, exact: true, found: make(map[verdict]finding), rational: rational{rng: rulecheck.NewRand("rational", t.Seed)}}
+	return &judge{ctx: t.Context, seed: t.Seed, brief: t.Brief, tags: t.Tags, rng: t.Rand, exact: true, found: make(map[verdict]finding), rational: rational.NewComparer(rulecheck.NewRand("rational", t.Seed))}
 }
 
 // Compare runs both sides of an expression on all plans.
@@ -69,7 +70,7 @@ func (c *judge) Compare(in *rulecheck.Instance, again func([]int) *rulecheck.Ins
 		}
 	}
 	c.compare(compiled, redo)
-	if differ := c.rational.compare(in); differ != "" {
+	if differ := c.rational.Compare(in.Left, in.Right); differ != "" {
 		c.Fault(in, rulecheck.Wrong, differ)
 	}
 	return true
@@ -213,8 +214,8 @@ func (c *judge) Report(trouble []string) rulecheck.Report {
 	// counterexample, so the order of the map does not matter.
 	var worst verdict
 	rank := -1
-	if !c.rational.other {
-		r.Chance = c.rational.chance
+	if !c.rational.Other {
+		r.Chance = c.rational.Chance
 	}
 	for _, tag := range []string{unsafeTag, overflowTag} {
 		for v := range c.found {

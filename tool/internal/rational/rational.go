@@ -1,4 +1,9 @@
-package tensors
+// Package rational compares tensor expressions in exact arithmetic.
+//
+// Sides that only add, multiply and divide floats element by element are rational functions of their inputs. If they
+// are not equal, the polynomial by which they differ has no more zeros than its degree for each number that an input
+// may be (Schwartz 1980, Zippel 1979), so one draw of numbers from many tells, in exact arithmetic.
+package rational
 
 import (
 	"fmt"
@@ -11,12 +16,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 )
-
-// Sides that only add, multiply and divide floats element by element are rational functions of their inputs. If they
-// are not equal, the polynomial by which they differ has no more zeros than its degree for each number that an input
-// may be (Schwartz 1980, Zippel 1979), so one draw of numbers from many tells, in exact arithmetic.
 
 const (
 	drawnBits = 61 // of a number that is drawn
@@ -35,28 +35,31 @@ type fraction struct {
 	above, below int
 }
 
-// A rational compares the sides of a rule in exact arithmetic.
-type rational struct {
+// A Comparer compares the sides of a rule.
+type Comparer struct {
 	rng    *rand.Rand
 	values map[*fgraph.Variable]fraction // of an instance
 	inputs []*fgraph.Variable
 
-	compared int     // instances
-	chance   float64 // that sides of one agree which are not equal
-	other    bool    // whether some do more than rational functions do
+	Compared int     // instances
+	Chance   float64 // that sides of one agree which are not equal
+	Other    bool    // whether some do more than rational functions do
 }
 
-// compare draws inputs, and compares both sides of an instance. It says where they differ. Instances that divide by
+// NewComparer returns a Comparer that draws numbers.
+func NewComparer(rng *rand.Rand) Comparer { return Comparer{rng: rng} }
+
+// Compare draws inputs, and compares both sides of an instance. It says where they differ. Instances that divide by
 // zero tell nothing, nor do those of other types or with dimensions that move.
-func (r *rational) compare(in *rulecheck.Instance) (differ string) {
-	if r.compared == maxCompared || r.other {
+func (r *Comparer) Compare(left, right []*fgraph.Variable) (differ string) {
+	if r.Compared == maxCompared || r.Other {
 		return ""
 	}
 	r.values, r.inputs = make(map[*fgraph.Variable]fraction), nil
 	chance := 0.0
-	for i, v := range in.Left {
+	for i, v := range left {
 		left, okLeft := r.of(v)
-		right, okRight := r.of(in.Right[i])
+		right, okRight := r.of(right[i])
 		if !okLeft || !okRight {
 			return ""
 		}
@@ -78,13 +81,13 @@ func (r *rational) compare(in *rulecheck.Instance) (differ string) {
 		}
 		return strings.Join(append(text, fmt.Sprintf("left: %v", l), fmt.Sprintf("right: %v", f)), "; ")
 	}
-	r.compared++
-	r.chance = max(r.chance, chance)
+	r.Compared++
+	r.Chance = max(r.Chance, chance)
 	return ""
 }
 
 // of returns the value of a variable. It recurses as deep as the sides of a rule are.
-func (r *rational) of(v *fgraph.Variable) (f fraction, ok bool) {
+func (r *Comparer) of(v *fgraph.Variable) (f fraction, ok bool) {
 	if f, ok := r.values[v]; ok {
 		return f, true
 	}
@@ -115,7 +118,7 @@ func (r *rational) of(v *fgraph.Variable) (f fraction, ok bool) {
 		return f, false
 	}
 	e, elementwise := a.Op().(tensor.Elemwise)
-	if r.other = r.other || !elementwise || !slices.Contains(rationalOps, e.Op); r.other {
+	if r.Other = r.Other || !elementwise || !slices.Contains(rationalOps, e.Op); r.Other {
 		return f, false
 	}
 	args := make([]fraction, len(a.Inputs()))
