@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 // ablatingVerb is the verb passes, which also runs reference cases without each pass.
@@ -88,7 +89,7 @@ func printAblation(ctx context.Context, c *tool.Console, db *optdb.SequenceDB, f
 			return err
 		}
 		if i == 0 {
-			c.Print("| (nothing) | %s | %s | | |\n", thousands(all.commands), thousands(all.bytes))
+			c.Print("| (nothing) | %s | %s | | |\n", display.Thousands(all.commands), display.Thousands(all.bytes))
 		}
 		c.Print("| `%s` | %s | %s | %s | %s |\n", l.Name, percent(float64(a.commands), float64(all.commands)), percent(float64(a.bytes), float64(all.bytes)),
 			percent(a.optimize, all.optimize), percent(a.run, all.run))

@@ -12,11 +12,18 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/brief"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 // patience bounds how long bench runs a computation: at least seven times and for
 // at least a second.
-var patience = pipeline.Patience{Runs: 7, Time: time.Second}
+func patience() pipeline.Patience {
+	if brief.Always.Load() {
+		return pipeline.Patience{Runs: 2}
+	}
+	return pipeline.Patience{Runs: 7, Time: time.Second}
+}
 
 func (o *Options) benchVerb() tool.Verb {
 	return tool.Verb{
@@ -190,7 +197,7 @@ func (r *benchReport) timeBuild(ctx context.Context, net *networkFlags, p *pipel
 		return err
 	}
 	start := time.Now()
-	for n := 1; n < patience.Runs && time.Since(start) < patience.Time; n++ {
+	for n := 1; n < patience().Runs && time.Since(start) < patience().Time; n++ {
 		again, err := pipeline.Build(ctx, p.Net, p.Request, pipeline.Options{Optimizer: opt})
 		if err != nil {
 			return err
@@ -208,7 +215,7 @@ func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computatio
 	if err != nil {
 		return err
 	}
-	times, err := pipeline.Measure(ctx, program, nn, in, patience, exec.ComputerOptions{Threads: threads})
+	times, err := pipeline.Measure(ctx, program, nn, in, patience(), exec.ComputerOptions{Threads: threads})
 	if err != nil {
 		return err
 	}
@@ -219,7 +226,7 @@ func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computatio
 	// Reading the clock after every command takes time, so the parts are measured in runs of their
 	// own.
 	timing := new(exec.Timing)
-	times, err = pipeline.Measure(ctx, program, nn, in, pipeline.Patience{Runs: patience.Runs}, exec.ComputerOptions{Threads: threads, Timing: timing})
+	times, err = pipeline.Measure(ctx, program, nn, in, pipeline.Patience{Runs: patience().Runs}, exec.ComputerOptions{Threads: threads, Timing: timing})
 	if err != nil {
 		return err
 	}
@@ -251,14 +258,14 @@ func (r *benchReport) print(c *tool.Console) {
 		if s == nil {
 			return "-"
 		}
-		return duration(time.Duration(*s * 1e9))
+		return display.Duration(time.Duration(*s * 1e9))
 	}
 	row := func(label, before, after string) { c.Print("%-16s %14s %14s\n", label, before, after) }
 	before, after := &r.Unoptimized, &r.runFigures
 	row(r.Model, "as compiled", r.Query)
-	row("commands", thousands(before.Commands), thousands(after.Commands))
-	row("matrices", thousands(before.Matrices), thousands(after.Matrices))
-	row("peak bytes", thousands(before.MaxMemoryBytes), thousands(after.MaxMemoryBytes))
+	row("commands", display.Thousands(before.Commands), display.Thousands(after.Commands))
+	row("matrices", display.Thousands(before.Matrices), display.Thousands(after.Matrices))
+	row("peak bytes", display.Thousands(before.MaxMemoryBytes), display.Thousands(after.MaxMemoryBytes))
 	row("run, quickest", seconds(before.RunSeconds), seconds(after.RunSeconds))
 	row("run, median", seconds(before.RunSecondsMedian), seconds(after.RunSecondsMedian))
 	if after.RenewSeconds > 0 {
@@ -284,7 +291,7 @@ func (r *benchReport) print(c *tool.Console) {
 		if f.Operations > 0 {
 			rate = fmt.Sprintf("%.1f", f.GFlops)
 		}
-		c.Print("%10s %6.1f %9s%s %9s  %s\n", duration(time.Duration(f.Seconds*1e9)), 100*f.Share, rate,
-			cores(fmt.Sprintf("%.2f", f.Cores), duration(time.Duration(f.WaitedSeconds*1e9))), thousands(f.Commands), f.Type)
+		c.Print("%10s %6.1f %9s%s %9s  %s\n", display.Duration(time.Duration(f.Seconds*1e9)), 100*f.Share, rate,
+			cores(fmt.Sprintf("%.2f", f.Cores), display.Duration(time.Duration(f.WaitedSeconds*1e9))), display.Thousands(f.Commands), f.Type)
 	}
 }

@@ -1,4 +1,4 @@
-package networks
+package networks_test
 
 import (
 	"bytes"
@@ -7,10 +7,11 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks"
+	"github.com/nnopt/nnopt/tool/networks/internal/brief"
 )
 
 // result is what a call of a program leaves behind.
@@ -23,7 +24,7 @@ type result struct {
 func nnopt(t *testing.T, args ...string) result {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
-	cfg := tool.Config{Database: tool.Always(passes.Default), Dialects: []*tool.Dialect{Dialect(Options{})}}
+	cfg := tool.Config{Database: tool.Always(passes.Default), Dialects: []*tool.Dialect{networks.Dialect(networks.Options{})}}
 	status := cfg.Run(t.Context(), args, nil, &stdout, &stderr)
 	return result{status, stdout.String(), stderr.String()}
 }
@@ -69,10 +70,32 @@ component-node name=out component=out input=f.noop
 output-node name=output input=out
 `
 
+// A benchReport is what bench nnet3 --json prints.
+type benchReport struct {
+	runFigures
+	Unoptimized           runFigures
+	CompileSeconds        float64  `json:"compile_seconds"`
+	RunSecondsUnoptimized *float64 `json:"run_seconds_unoptimized"`
+}
+
+type runFigures struct {
+	Commands         int
+	MaxMemoryBytes   int64 `json:"max_memory_bytes"`
+	Operations       int64
+	RunSeconds       *float64 `json:"run_seconds"`
+	RunSecondsMedian *float64 `json:"run_seconds_median"`
+	GFlops           float64
+	RenewSeconds     float64 `json:"renew_seconds"`
+	Runs             int
+	ByType           []struct {
+		Share      float64
+		Operations int64
+	} `json:"by_type"`
+}
+
 func TestBench(t *testing.T) {
-	saved := patience
-	patience.Runs, patience.Time = 2, 0
-	defer func() { patience = saved }()
+	brief.Always.Store(true)
+	defer brief.Always.Store(false)
 	config := filepath.Join(t.TempDir(), "net.config")
 	if err := os.WriteFile(config, []byte(smallConfig), 0o666); err != nil {
 		t.Fatal(err)
@@ -104,38 +127,4 @@ func TestBench(t *testing.T) {
 		t.Errorf("bench: the types have %g of the time and %d of %d operations", share, operations, r.Operations)
 	}
 	contains(t, nnopt(t, "bench", "nnet3", "--model", config).ok(t).stdout, "as compiled", "+fast_run", "peak bytes", "GFLOP/s", "type, as optimized", "AcceptInput")
-}
-
-func TestFormats(t *testing.T) {
-	for n, want := range map[int64]string{0: "0", 999: "999", 1000: "1,000", 1312128: "1,312,128", -1234: "-1,234", -123: "-123"} {
-		if got := thousands(n); got != want {
-			t.Errorf("thousands(%d) = %s, want %s", n, got, want)
-		}
-	}
-	for n, want := range map[int64]string{12: "12 bytes", 1500: "1.5 kB", 1200128: "1.20 MB", 55064592: "55.1 MB"} {
-		if got := bytesText(n); got != want {
-			t.Errorf("bytesText(%d) = %s, want %s", n, got, want)
-		}
-	}
-}
-
-// TestProgress: the line says how far the run is, where that is known.
-func TestProgress(t *testing.T) {
-	if p := newProgress(&tool.Console{Stderr: new(bytes.Buffer)}, nil); p != nil {
-		t.Error("progress is shown on what is no terminal")
-	}
-	var none *progress
-	none.add(1)
-	none.clear()
-	none.end()
-	p := &progress{position: func() (int64, int64) { return 25, 100 }}
-	p.add(1000)
-	p.add(234)
-	if got, want := p.line(2*time.Second), "██████░░░░░░░░░░░░░░░░░░  25 %  2 utterances, 1,234 frames, 617 frames/s, 6s left"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
-	p.position = func() (int64, int64) { return 25, -1 }
-	if got, want := p.line(2*time.Second), "2 utterances, 1,234 frames, 617 frames/s"; got != want {
-		t.Errorf("%q, want %q", got, want)
-	}
 }

@@ -129,7 +129,7 @@ func (k *benchCase) measure(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Opti
 		return pipeline.CompileTimes{}, err
 	}
 	prepare(nn, req)
-	return pipeline.MeasureCompile(ctx, nn, req, opt, patience)
+	return pipeline.MeasureCompile(ctx, nn, req, opt, patience())
 }
 
 // in converts times to multiples of the unit, or to milliseconds if the unit is 0.

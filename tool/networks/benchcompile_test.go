@@ -1,4 +1,4 @@
-package networks
+package networks_test
 
 import (
 	"encoding/json"
@@ -7,13 +7,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/tool/networks/internal/brief"
 )
 
+// compileTimes are a line of bench compile.
+type compileTimes struct {
+	Case            string
+	UnitSeconds     float64 `json:"unit_seconds"`
+	NoShortcut      float64 `json:"no_shortcut"`
+	Shortcut        float64
+	Optimized       float64 `json:"shortcut_optimized"`
+	KaldiNoShortcut float64 `json:"kaldi_no_shortcut"`
+	KaldiShortcut   float64 `json:"kaldi_shortcut"`
+	KaldiOptimized  float64 `json:"kaldi_shortcut_optimized"`
+}
+
 func TestBenchCompile(t *testing.T) {
-	old := patience
-	patience = pipeline.Patience{Runs: 2}
-	t.Cleanup(func() { patience = old })
+	brief.Always.Store(true)
+	t.Cleanup(func() { brief.Always.Store(false) })
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		t.Helper()

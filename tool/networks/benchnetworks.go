@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/brief"
 )
 
 // rounds is the number of rounds in which each network is measured, in turns with
@@ -23,7 +24,12 @@ import (
 const rounds = 7
 
 // roundPatience bounds a round.
-var roundPatience = pipeline.Patience{Runs: 3, Time: 200 * time.Millisecond}
+func roundPatience() pipeline.Patience {
+	if brief.Always.Load() {
+		return pipeline.Patience{Runs: 1}
+	}
+	return pipeline.Patience{Runs: 3, Time: 200 * time.Millisecond}
+}
 
 // A networkTimes is a line of bench nnet3 without a model.
 type networkTimes struct {
@@ -105,7 +111,7 @@ func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimize
 	// throttled slows down both. The best run of a round is the least disturbed one; the median
 	// over rounds drops those that were disturbed as a whole.
 	for range rounds {
-		times, err := pipeline.Measure(ctx, program, nn, in, roundPatience, opts)
+		times, err := pipeline.Measure(ctx, program, nn, in, roundPatience(), opts)
 		if err != nil {
 			return nil, err
 		}
@@ -135,7 +141,7 @@ func (t *networkTimes) compiled(ctx context.Context, plan *pipeline.Plan, in pip
 	if err != nil {
 		return err
 	}
-	times, err := pipeline.Measure(ctx, program, plan.Net, in, pipeline.Patience{Runs: rounds, Time: roundPatience.Time}, opts)
+	times, err := pipeline.Measure(ctx, program, plan.Net, in, pipeline.Patience{Runs: rounds, Time: roundPatience().Time}, opts)
 	t.RunSecondsUnoptimized = times.Median.Seconds()
 	return err
 }

@@ -1,4 +1,4 @@
-package networks
+package networks_test
 
 import (
 	"encoding/json"
@@ -7,13 +7,24 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/tool/networks/internal/brief"
 )
 
+// networkTimes are a line of bench nnet3 --request.
+type networkTimes struct {
+	Case                  string
+	RunSecondsUnoptimized float64 `json:"run_seconds_unoptimized"`
+	RunSeconds            float64 `json:"run_seconds"`
+	RenewSeconds          float64 `json:"renew_seconds"`
+	Operations            int64
+	GFlops                float64
+	Units                 float64
+	KaldiUnits            float64 `json:"kaldi_units"`
+}
+
 func TestBenchNetworks(t *testing.T) {
-	old := roundPatience
-	roundPatience = pipeline.Patience{Runs: 1}
-	t.Cleanup(func() { roundPatience = old })
+	brief.Always.Store(true)
+	t.Cleanup(func() { brief.Always.Store(false) })
 	dir := t.TempDir()
 	write := func(name, text string, mode os.FileMode) string {
 		t.Helper()

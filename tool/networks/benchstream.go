@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec/decodable"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 // streamFlags are the flags of bench stream.
@@ -79,7 +80,7 @@ func benchStream(ctx context.Context, c *tool.Console, net *networkFlags, f *str
 			if r.Holds(s) {
 				holds = "held"
 			}
-			c.Say("%s streams: %s, 99 of 100 rows within %s", thousands(r.Streams), holds, duration(r.Latency.P99))
+			c.Say("%s streams: %s, 99 of 100 rows within %s", display.Thousands(r.Streams), holds, display.Duration(r.Latency.P99))
 		})
 	} else {
 		found, err = b.Measure(ctx, load)
@@ -163,18 +164,18 @@ func (r *streamReport) add(l *decodable.LoadReport, s *decodable.Streamer) {
 
 // print prints the report for people.
 func (r *streamReport) print(c *tool.Console) {
-	seconds := func(s float64) string { return duration(time.Duration(s * 1e9)) }
+	seconds := func(s float64) string { return display.Duration(time.Duration(s * 1e9)) }
 	switch r.Rate {
 	case 0:
-		c.Print("%s streams of %s, as fast as they go; latencies are those of chunks in a queue that is always full\n", thousands(r.Streams), seconds(r.AudioSeconds))
+		c.Print("%s streams of %s, as fast as they go; latencies are those of chunks in a queue that is always full\n", display.Thousands(r.Streams), seconds(r.AudioSeconds))
 	case 1:
-		c.Print("%s streams of %s in real time\n", thousands(r.Streams), seconds(r.AudioSeconds))
+		c.Print("%s streams of %s in real time\n", display.Thousands(r.Streams), seconds(r.AudioSeconds))
 	default:
 		c.Print("%s streams of %s at %g times real time: as many frames as %.1f streams in real time, with latencies of chunks that come in %s\n",
-			thousands(r.Streams), seconds(r.AudioSeconds), r.Rate, float64(r.Streams)*r.Rate, seconds(r.ChunkSeconds))
+			display.Thousands(r.Streams), seconds(r.AudioSeconds), r.Rate, float64(r.Streams)*r.Rate, seconds(r.ChunkSeconds))
 	}
-	c.Print("%s frames in chunks of %d, %s of %s rows, in %s\n", thousands(r.Frames), r.FramesPerChunk, thousands(r.Rows), thousands(r.RowsWanted), seconds(r.ElapsedSeconds))
-	c.Print("a frame takes %s; %s frames/s came\n", seconds(r.SecondsPerFrame), thousands(int64(float64(r.Frames)/r.ElapsedSeconds)))
+	c.Print("%s frames in chunks of %d, %s of %s rows, in %s\n", display.Thousands(r.Frames), r.FramesPerChunk, display.Thousands(r.Rows), display.Thousands(r.RowsWanted), seconds(r.ElapsedSeconds))
+	c.Print("a frame takes %s; %s frames/s came\n", seconds(r.SecondsPerFrame), display.Thousands(int64(float64(r.Frames)/r.ElapsedSeconds)))
 	c.Print("\n%-34s %10s %10s %10s %10s\n", "latency of a row", "median", "95 %", "99 %", "most")
 	for _, l := range []struct {
 		what string
@@ -189,5 +190,5 @@ func (r *streamReport) print(c *tool.Console) {
 		}
 		c.Print("99 %% are %s a chunk of %s and 50 ms\n", verdict, seconds(r.ChunkSeconds))
 	}
-	c.Print("\nmemory of a stream: %s, of which %s are its state\n", bytesText(int64(r.StreamBytes)), bytesText(int64(r.StateBytes)))
+	c.Print("\nmemory of a stream: %s, of which %s are its state\n", display.Bytes(int64(r.StreamBytes)), display.Bytes(int64(r.StateBytes)))
 }

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 // Sizes in pixels: two equal panels side by side.
@@ -34,8 +35,8 @@ text { fill: #2a2f36 } .faint { fill: #6b7480 } .axis { stroke: #9aa4b0; fill: n
 	legend := func(x int, class, text string) {
 		fmt.Fprintf(&s, "<rect class=\"%s\" x=\"%d\" y=\"45\" width=\"11\" height=\"11\"/><text x=\"%d\" y=\"55\">%s</text>\n", class, x, x+17, text)
 	}
-	legend(40, "before", fmt.Sprintf("as compiled: %s commands, peak %s", thousands(a.Commands), bytesText(a.MaxMemoryBytes)))
-	legend(460, "after", fmt.Sprintf("optimized (%s): %s commands, peak %s", xmlText(query), thousands(b.Commands), bytesText(b.MaxMemoryBytes)))
+	legend(40, "before", fmt.Sprintf("as compiled: %s commands, peak %s", display.Thousands(a.Commands), display.Bytes(a.MaxMemoryBytes)))
+	legend(460, "after", fmt.Sprintf("optimized (%s): %s commands, peak %s", xmlText(query), display.Thousands(b.Commands), display.Bytes(b.MaxMemoryBytes)))
 	area(&s, 40, "before", slices.Collect(before.LiveBytes()), a.Commands, a.MaxMemoryBytes)
 	area(&s, 40, "after", slices.Collect(after.LiveBytes()), a.Commands, a.MaxMemoryBytes)
 	axes(&s, 40, a.Commands, a.MaxMemoryBytes, "both, on one scale")
@@ -69,9 +70,9 @@ func area(s *strings.Builder, left int, class string, live []int64, commands int
 // axes draws the frame of a panel and labels its ends.
 func axes(s *strings.Builder, left, commands int, most int64, caption string) {
 	fmt.Fprintf(s, "<path class=\"axis\" d=\"M%d %dV%dH%d\"/>\n", left, panelTop, panelBottom, left+panelWidth)
-	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\">%s</text>\n", left+5, panelTop+4, bytesText(most))
+	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\">%s</text>\n", left+5, panelTop+4, display.Bytes(most))
 	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\">0</text>\n", left, panelBottom+17)
-	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\" text-anchor=\"end\">command %s</text>\n", left+panelWidth, panelBottom+17, thousands(commands))
+	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\" text-anchor=\"end\">command %s</text>\n", left+panelWidth, panelBottom+17, display.Thousands(commands))
 	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", left+panelWidth/2, panelBottom+38, caption)
 }
 

@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 func (o *Options) compileVerb() tool.Verb {
@@ -159,6 +160,6 @@ func newCompileReport(query string, p *pipeline.Plan) compileReport {
 // tellCounts reports the size of the computation before and after.
 func tellCounts(c *tool.Console, p *pipeline.Plan) {
 	a, b := p.Compiled.Counts(), p.Optimized.Counts()
-	c.Say("as compiled: %s commands, %s matrices, peak %s bytes (%s)", thousands(a.Commands), thousands(a.Matrices), thousands(a.MaxMemoryBytes), duration(p.CompileTime))
-	c.Say("optimized:   %s commands, %s matrices, peak %s bytes (%s)", thousands(b.Commands), thousands(b.Matrices), thousands(b.MaxMemoryBytes), duration(p.OptimizeTime))
+	c.Say("as compiled: %s commands, %s matrices, peak %s bytes (%s)", display.Thousands(a.Commands), display.Thousands(a.Matrices), display.Thousands(a.MaxMemoryBytes), display.Duration(p.CompileTime))
+	c.Say("optimized:   %s commands, %s matrices, peak %s bytes (%s)", display.Thousands(b.Commands), display.Thousands(b.Matrices), display.Thousands(b.MaxMemoryBytes), display.Duration(p.OptimizeTime))
 }

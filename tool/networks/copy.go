@@ -10,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 func (o *Options) copyVerb() tool.Verb {
@@ -162,12 +163,12 @@ func copyTable[T any](c *tool.Console, o *kaldiio.Opener, in, out string, holder
 		err = closeErr
 	}
 	copied, lost := w.Count()
-	text := fmt.Sprintf("%s objects copied", thousands(copied))
+	text := fmt.Sprintf("%s objects copied", display.Thousands(copied))
 	if lost > 0 {
-		text += fmt.Sprintf(", %s could not be written", thousands(lost))
+		text += fmt.Sprintf(", %s could not be written", display.Thousands(lost))
 	}
 	if failed > 0 {
-		text += fmt.Sprintf(", %s could not be read", thousands(failed))
+		text += fmt.Sprintf(", %s could not be read", display.Thousands(failed))
 	}
 	c.Say("%s", text)
 	if err == nil && failed > 0 {

@@ -23,6 +23,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -94,7 +95,7 @@ func (d *demo) run(ctx context.Context) error {
 			return err
 		}
 	}
-	d.Print("\nAll of this took %s. ", duration(time.Since(start)))
+	d.Print("\nAll of this took %s. ", display.Duration(time.Since(start)))
 	switch {
 	case d.html != "" || d.svg != "":
 		d.Print("Written: %s\n", strings.TrimSpace(d.html+" "+d.svg))
@@ -146,7 +147,7 @@ func (d *demo) network(ctx context.Context) error {
 		layers, d.dim("tdnnf2.affine"), d.dim("tdnnf2.linear"))
 	d.line("input", "%d coefficients a frame, and an i-vector of %d for the chunk", d.dim("input"), d.dim("ivector"))
 	d.line("output", "%d classes", d.dim("output"))
-	d.line("size", "%d components, %s parameters, drawn at random from a fixed seed", len(d.nn.Components), thousands(d.nn.NumParameters()))
+	d.line("size", "%d components, %s parameters, drawn at random from a fixed seed", len(d.nn.Components), display.Thousands(d.nn.NumParameters()))
 	first, last := timesOf(d.req.Inputs, "input")
 	d.line("request", "%d frames of speech, every third frame of output; the network looks at frames %d to %d", demoChunk.Frames, first, last)
 	return nil
@@ -231,14 +232,14 @@ func (d *demo) passes(root *profile.Record) {
 		if before == after {
 			nodes = fmt.Sprint(after)
 		}
-		d.Print("%s\n", strings.TrimRight(fmt.Sprintf("  %-*s %9s  %11s  %s", width, name, duration(took), nodes, what), " "))
+		d.Print("%s\n", strings.TrimRight(fmt.Sprintf("  %-*s %9s  %11s  %s", width, name, display.Duration(took), nodes, what), " "))
 	}
 	d.Print("  %-*s %9s  %11s  %s\n", width, "pass", "time", "nodes", "what it did")
 	for _, r := range root.Children {
 		row(r.Name, r.Time, r.NodesBefore, r.NodesAfter, whatPassDid(r))
 	}
 	row("in all", root.Time, root.NodesBefore, root.NodesAfter,
-		fmt.Sprintf("and %s to turn commands into a graph and the graph into commands", duration(d.plan.OptimizeTime-root.Time)))
+		fmt.Sprintf("and %s to turn commands into a graph and the graph into commands", display.Duration(d.plan.OptimizeTime-root.Time)))
 }
 
 // whatPassDid summarizes the rules of a pass that fired, and its counters.
@@ -262,11 +263,11 @@ func whatPassDid(r *profile.Record) string {
 		case c.Value == 0 || strings.HasSuffix(c.Name, "_before") || isAfter && known && before == c.Value:
 			continue
 		case isAfter && known:
-			parts = append(parts, fmt.Sprintf("%s %s → %s", name, thousands(int64(before)), thousands(int64(c.Value))))
+			parts = append(parts, fmt.Sprintf("%s %s → %s", name, display.Thousands(int64(before)), display.Thousands(int64(c.Value))))
 		case isAfter:
-			parts = append(parts, fmt.Sprintf("%s %s", name, thousands(int64(c.Value))))
+			parts = append(parts, fmt.Sprintf("%s %s", name, display.Thousands(int64(c.Value))))
 		case c.Unit == "":
-			parts = append(parts, fmt.Sprintf("%s %s", strings.ReplaceAll(strings.TrimPrefix(c.Name, "nb_"), "_", " "), thousands(int64(c.Value))))
+			parts = append(parts, fmt.Sprintf("%s %s", strings.ReplaceAll(strings.TrimPrefix(c.Name, "nb_"), "_", " "), display.Thousands(int64(c.Value))))
 		}
 	}
 	return strings.Join(parts, ", ")
@@ -298,7 +299,7 @@ func (d *demo) execute(ctx context.Context) error {
 	d.title("What came of it")
 	d.table(times)
 	d.Print("\n")
-	d.line("compile time", "%s, and %s for the optimizer", duration(d.plan.CompileTime), duration(d.plan.OptimizeTime))
+	d.line("compile time", "%s, and %s for the optimizer", display.Duration(d.plan.CompileTime), display.Duration(d.plan.OptimizeTime))
 	value, difference := largest(outputs[0], outputs[1])
 	d.line("difference", "%.1e at most between the two outputs, whose elements go up to %.1f (%.1e of the norm)",
 		difference, value, diff.Relative())
@@ -338,10 +339,10 @@ func (d *demo) table(times [2]time.Duration) {
 		d.Print("  %-12s %12s %12s   %3.0f %%  %s\n", label, before, after, 100*share, bar)
 	}
 	d.Print("  %-12s %12s %12s   %s\n", "", "as compiled", "optimized", "what is left")
-	row("commands", thousands(a.Commands), thousands(b.Commands), float64(b.Commands)/float64(a.Commands))
-	row("matrices", thousands(a.Matrices), thousands(b.Matrices), float64(b.Matrices)/float64(a.Matrices))
-	row("peak bytes", thousands(a.MaxMemoryBytes), thousands(b.MaxMemoryBytes), float64(b.MaxMemoryBytes)/float64(a.MaxMemoryBytes))
-	row("run time", duration(times[0]), duration(times[1]), float64(times[1])/float64(times[0]))
+	row("commands", display.Thousands(a.Commands), display.Thousands(b.Commands), float64(b.Commands)/float64(a.Commands))
+	row("matrices", display.Thousands(a.Matrices), display.Thousands(b.Matrices), float64(b.Matrices)/float64(a.Matrices))
+	row("peak bytes", display.Thousands(a.MaxMemoryBytes), display.Thousands(b.MaxMemoryBytes), float64(b.MaxMemoryBytes)/float64(a.MaxMemoryBytes))
+	row("run time", display.Duration(times[0]), display.Duration(times[1]), float64(times[1])/float64(times[0]))
 }
 
 // largest returns the largest absolute value of the elements of a, and of their differences from
@@ -374,6 +375,6 @@ func (d *demo) kaldi(ctx context.Context) error {
 	d.line("case", "%s: a small TDNN-F with Kaldi's parameters, input and output", ref.Name)
 	d.line("numbers", "relative difference from Kaldi's output %s (1e-4 is allowed)", relative(r.MaxRelDiff))
 	d.line("commands", "%d, where Kaldi's own optimizer leaves %d", r.Commands, r.KaldiCommands)
-	d.line("peak bytes", "%s, where Kaldi's own optimizer leaves %s", thousands(r.MaxMemoryBytes), thousands(r.KaldiMaxMemoryBytes))
+	d.line("peak bytes", "%s, where Kaldi's own optimizer leaves %s", display.Thousands(r.MaxMemoryBytes), display.Thousands(r.KaldiMaxMemoryBytes))
 	return nil
 }

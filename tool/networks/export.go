@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 func (o *Options) exportVerb() tool.Verb {
@@ -192,5 +193,5 @@ func describe(m *onnx.Model, looped bool) string {
 		}
 		return strings.Join(parts, ", ")
 	}
-	return fmt.Sprintf("%s -> %s, %s nodes", list(m.Graph.Inputs, "state."), list(m.Graph.Outputs, "next."), thousands(len(m.Graph.Nodes)))
+	return fmt.Sprintf("%s -> %s, %s nodes", list(m.Graph.Inputs, "state."), list(m.Graph.Outputs, "next."), display.Thousands(len(m.Graph.Nodes)))
 }

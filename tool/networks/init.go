@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 func (o *Options) initVerb() tool.Verb {
@@ -43,7 +44,7 @@ $0 init --srand=7 --binary=false net.config -`,
 				if err := fileio.Write(ctx, args[1], func(w io.Writer) error { return pipeline.Save(w, nn, *binary) }); err != nil {
 					return err
 				}
-				c.Say("wrote %s: %s parameters in %d components", args[1], thousands(nn.NumParameters()), len(nn.Components))
+				c.Say("wrote %s: %s parameters in %d components", args[1], display.Thousands(nn.NumParameters()), len(nn.Components))
 				return nil
 			})
 		},

@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 func (o *Options) runVerb() tool.Verb {
@@ -157,21 +158,21 @@ func (f *runFlags) checkSpecifiers() error {
 
 // score scores all utterances.
 func (f *runFlags) score(ctx context.Context, c *tool.Console, scorer scorer, tables *decodable.Tables, out *kaldiio.TableWriter[*decodable.Rows]) (decodable.Summary, error) {
-	bar := newProgress(c, tables.Position)
-	defer bar.end()
+	bar := display.NewProgress(c, tables.Position)
+	defer bar.End()
 	sum, err := scorer.RunRows(ctx, tables.Utterances(), func(u decodable.Utterance, r *decodable.Rows) error {
 		// With the first rows, what only the beginning needed can be returned.
 		f.memory.settle()
-		bar.add(u.Features.Rows)
+		bar.Add(u.Features.Rows)
 		return out.Write(u.Key, r)
 	}, decodable.RunOptions{Workers: f.Workers, Failed: func(key string, err error) {
-		bar.clear()
+		bar.Clear()
 		if key != "" {
 			err = fmt.Errorf("utterance %s: %w", key, err)
 		}
 		c.Say("%v", pipesHint(f.failed(ctx, c, err)))
 	}, Warned: func(key string, err error) {
-		bar.clear()
+		bar.Clear()
 		c.Say("utterance %s: warning: %v", key, err)
 	}})
 	if err != nil {
@@ -197,13 +198,13 @@ func (f *runFlags) tell(c *tool.Console, r *runReport, err error) error {
 			return err
 		}
 	}
-	text := fmt.Sprintf("%s utterances scored, %s frames in %s", thousands(r.Utterances), thousands(r.Frames), duration(time.Duration(r.RunSeconds*1e9)))
+	text := fmt.Sprintf("%s utterances scored, %s frames in %s", display.Thousands(r.Utterances), display.Thousands(r.Frames), display.Duration(time.Duration(r.RunSeconds*1e9)))
 	if r.RunSeconds > 0 {
-		text += fmt.Sprintf(" (%s frames/s)", thousands(int64(float64(r.Frames)/r.RunSeconds)))
+		text += fmt.Sprintf(" (%s frames/s)", display.Thousands(int64(float64(r.Frames)/r.RunSeconds)))
 	}
 	part := func(n int, what string) {
 		if n > 0 {
-			text += fmt.Sprintf(", %s %s", thousands(n), what)
+			text += fmt.Sprintf(", %s %s", display.Thousands(n), what)
 		}
 	}
 	part(r.Skipped, "skipped as done before")
@@ -215,7 +216,7 @@ func (f *runFlags) tell(c *tool.Console, r *runReport, err error) error {
 	case r.UnreadLines > 0:
 		part(r.UnreadLines, "not reached")
 	case r.UnreadLines < 0 && r.UnreadBytes > 0:
-		text += fmt.Sprintf(", and those in %s bytes not reached", thousands(r.UnreadBytes))
+		text += fmt.Sprintf(", and those in %s bytes not reached", display.Thousands(r.UnreadBytes))
 	case r.UnreadBytes < 0:
 		text += ", and an unknown number not reached"
 	}

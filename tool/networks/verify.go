@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/display"
 )
 
 func (o *Options) verifyVerb() tool.Verb {
@@ -157,8 +158,8 @@ func (v *verification) show(r *refcase.Result) error {
 		state = "FAIL"
 	}
 	v.Print("%-4s  %-34s %9s %9s %7s/%-7s %10s/%-10s %9s\n", state, r.Case, relative(r.MaxRelDiff), relative(r.MaxRelDiffBackward),
-		thousands(r.Commands), thousands(r.KaldiCommands), thousands(r.MaxMemoryBytes), thousands(r.KaldiMaxMemoryBytes),
-		duration(time.Duration(r.OptimizeSeconds*1e9)))
+		display.Thousands(r.Commands), display.Thousands(r.KaldiCommands), display.Thousands(r.MaxMemoryBytes), display.Thousands(r.KaldiMaxMemoryBytes),
+		display.Duration(time.Duration(r.OptimizeSeconds*1e9)))
 	for _, b := range []struct {
 		what   string
 		spread float64
@@ -181,7 +182,7 @@ func relative(d *float64) string {
 }
 
 func (v *verification) summary(took time.Duration) {
-	v.Say("%d of %d cases agree with Kaldi under %q, in %s", v.ok, v.cases, v.query, duration(took))
+	v.Say("%d of %d cases agree with Kaldi under %q, in %s", v.ok, v.cases, v.query, display.Duration(took))
 	if v.ok > 0 && v.kaldi.Commands > 0 && v.kaldi.MaxMemoryBytes > 0 {
 		v.Say("largest relative difference %.1e; commands %.2f times and peak bytes %.2f times Kaldi's in the sum; %d cases not above Kaldi in either",
 			v.worst, float64(v.sum.Commands)/float64(v.kaldi.Commands), float64(v.sum.MaxMemoryBytes)/float64(v.kaldi.MaxMemoryBytes), v.smaller)

@@ -1,4 +1,4 @@
-package networks
+package display
 
 import (
 	"fmt"
@@ -6,8 +6,8 @@ import (
 	"time"
 )
 
-// thousands formats a number with commas between groups of three digits.
-func thousands[T int | int64](n T) string {
+// Thousands formats a number with commas between groups of three digits.
+func Thousands[T int | int64](n T) string {
 	digits := strconv.FormatInt(int64(n), 10)
 	var out []byte
 	for i := range len(digits) {
@@ -19,8 +19,8 @@ func thousands[T int | int64](n T) string {
 	return string(out)
 }
 
-// bytesText formats a number of bytes in a suitable unit.
-func bytesText(n int64) string {
+// Bytes formats a number of bytes in a suitable unit.
+func Bytes(n int64) string {
 	switch {
 	case n >= 10e6:
 		return fmt.Sprintf("%.1f MB", float64(n)/1e6)
@@ -32,8 +32,8 @@ func bytesText(n int64) string {
 	return fmt.Sprintf("%d bytes", n)
 }
 
-// duration formats a duration with two or three digits.
-func duration(d time.Duration) string {
+// Duration formats a duration with two or three digits.
+func Duration(d time.Duration) string {
 	switch s := d.Seconds(); {
 	case s >= 1:
 		return fmt.Sprintf("%.2f s", s)

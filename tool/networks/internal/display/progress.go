@@ -1,4 +1,4 @@
-package networks
+package display
 
 import (
 	"fmt"
@@ -11,11 +11,11 @@ import (
 	"github.com/nnopt/nnopt/tool"
 )
 
-// A progress shows the state of a long run in one line of a terminal. A nil progress
+// A Progress shows the state of a long run in one line of a terminal. A nil Progress
 // shows nothing.
-type progress struct {
+type Progress struct {
 	w        io.Writer
-	position func() (done, size int64) // of the input; size is -1 if unknown
+	Position func() (done, size int64) // of the input; size is -1 if unknown
 	start    time.Time
 
 	mu         sync.Mutex
@@ -30,38 +30,38 @@ const (
 	progressDelay    = time.Second
 )
 
-// newProgress returns a progress if standard error is a terminal.
-func newProgress(c *tool.Console, position func() (done, size int64)) *progress {
+// NewProgress returns a Progress if standard error is a terminal.
+func NewProgress(c *tool.Console, position func() (done, size int64)) *Progress {
 	if !tool.IsTerminal(c.Stderr) {
 		return nil
 	}
-	p := &progress{w: c.Stderr, position: position, start: time.Now(), stop: make(chan struct{}), gone: make(chan struct{})}
+	p := &Progress{w: c.Stderr, Position: position, start: time.Now(), stop: make(chan struct{}), gone: make(chan struct{})}
 	go p.show()
 	return p
 }
 
-func (p *progress) show() {
+func (p *Progress) show() {
 	defer close(p.gone)
 	tick := time.NewTicker(progressInterval)
 	defer tick.Stop()
 	for {
 		select {
 		case <-p.stop:
-			p.clear()
+			p.Clear()
 			return
 		case now := <-tick.C:
 			// A run of less than a second shows no line that would flicker.
 			if took := now.Sub(p.start); took >= progressDelay {
 				p.mu.Lock()
-				fmt.Fprintf(p.w, "\r%s\x1b[K", p.line(took))
+				fmt.Fprintf(p.w, "\r%s\x1b[K", p.Line(took))
 				p.mu.Unlock()
 			}
 		}
 	}
 }
 
-// add counts an utterance.
-func (p *progress) add(frames int) {
+// Add counts an utterance.
+func (p *Progress) Add(frames int) {
 	if p == nil {
 		return
 	}
@@ -71,8 +71,8 @@ func (p *progress) add(frames int) {
 	p.mu.Unlock()
 }
 
-// clear removes the line until it is next written.
-func (p *progress) clear() {
+// Clear removes the line until it is next written.
+func (p *Progress) Clear() {
 	if p == nil {
 		return
 	}
@@ -81,8 +81,8 @@ func (p *progress) clear() {
 	p.mu.Unlock()
 }
 
-// end removes the line for good.
-func (p *progress) end() {
+// End removes the line for good.
+func (p *Progress) End() {
 	if p == nil {
 		return
 	}
@@ -90,12 +90,12 @@ func (p *progress) end() {
 	<-p.gone
 }
 
-// line returns the text after a time.
-func (p *progress) line(took time.Duration) string {
+// Line returns the text after a time.
+func (p *Progress) Line(took time.Duration) string {
 	const width = 24
-	text := fmt.Sprintf("%s utterances, %s frames, %s frames/s", thousands(p.utterances), thousands(p.frames),
-		thousands(int64(float64(p.frames)/took.Seconds())))
-	done, size := p.position()
+	text := fmt.Sprintf("%s utterances, %s frames, %s frames/s", Thousands(p.utterances), Thousands(p.frames),
+		Thousands(int64(float64(p.frames)/took.Seconds())))
+	done, size := p.Position()
 	if size <= 0 || done <= 0 {
 		return text
 	}
