@@ -90,7 +90,7 @@ type product struct {
 
 	parts   []part
 	divided bool      // along k
-	alone   bool      // the only tile of rows, and W is larger than a cache: see fetchOwn
+	alone   bool      // the only tile of rows fetches a W that is larger than a cache: see fetchOwn
 	far     bool      // whole rows of a y that does not stay in a cache are computed: see fetchResult
 	terms   int       // finished ones, of which the sum consists: segments, or chains of a long one
 	tiles   int       // of all rows
@@ -153,13 +153,17 @@ func (p *product) plan(ws *workspace) {
 	}
 	p.tiles = (p.y.Rows + maxTileRows - 1) / maxTileRows
 	p.cols, steps = blocking(p.set, p.tiles, p.y.Cols, k)
-	// A single tile reads W once, best in the order of memory: panel by panel, since there is no other
-	// order in which the parts of long sums follow each other.
+	// A single tile reads W once, best in the order of memory, and without a pause: a group would not be
+	// read again. Long sums go panel by panel, since there is no other order in which their parts follow
+	// each other.
 	if p.tiles == 1 {
-		if steps = 0; k > maxTerms {
+		switch steps = 0; {
+		case k > maxTerms:
 			p.cols = p.set.panelCols()
+		case len(p.segs) == 1:
+			p.cols = p.set.padded(p.y.Cols)
 		}
-		p.alone = 4*k*p.y.Cols > cacheBytes
+		p.alone = 4*k*p.y.Cols > cacheBytes && p.set == avx512Set
 	}
 	p.divided = steps > 0
 	p.parts = ws.parts[:0]
@@ -370,7 +374,7 @@ func (p *product) run(part *part, i, j int) {
 	t.pointAtResidual(&p.ep, i, j)
 	switch {
 	case p.alone:
-		t.fetchOwn(p.set)
+		t.fetchOwn()
 	case p.far && part.to == inY && p.ahead.canWait(t):
 		t.fetchResult(p.set)
 	default:
