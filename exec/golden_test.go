@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/computation/computationtest"
 )
 
 // TestGolden compiles and runs the reference cases and compares with Kaldi: outputs, derivatives of
@@ -49,7 +50,7 @@ func TestGoldenKaldi(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				c, _, err := computation.ReadJSON(bytes.NewReader(data))
+				c, _, err := computationtest.ReadJSON(bytes.NewReader(data))
 				if err != nil {
 					t.Fatal(err)
 				}

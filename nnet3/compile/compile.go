@@ -21,8 +21,6 @@ var (
 	ErrUnbounded = errors.New("endless dependencies")
 	// ErrCyclic means that rows depend on each other in a circle.
 	ErrCyclic = errors.New("rows depend on each other in a circle")
-
-	errAbandoned = errors.New("compilation was abandoned")
 )
 
 // Options are options of a compilation. The zero value suits most callers.

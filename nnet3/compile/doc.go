@@ -2,7 +2,7 @@
 // neither optimizes nor runs them; see packages passes and exec.
 //
 // [Compile] is the way in for one request, [Segments] for several in a row, [Looped] for endless
-// input. A [Compiler] keeps what it compiled. [Context] finds out how much input an output needs.
+// input. [Context] finds out how much input an output needs.
 //
 // Compilation takes these steps, a file or two each:
 //
@@ -36,6 +36,5 @@
 //     Endless dependencies end at a limit that grows with the request and the network.
 //   - A constant inside Failover or IfDefined is set row by row. Kaldi refuses it.
 //
-// Results are new and belong to the caller, except for the computations of a Compiler, which are
-// shared. All functions are safe for concurrent use as long as the network does not change.
+// Results are new and belong to the caller. All functions are safe for concurrent use as long as the network does not change.
 package compile

@@ -388,23 +388,6 @@ func TestParameters(t *testing.T) {
 			t.Fatalf("%d values for %d parameters", len(params), NumParameters(u))
 		}
 		ScaleParams(v, 0)
-		if err := AddParams(v, 2, u); err != nil {
-			t.Fatal(err)
-		}
-		dot, err := DotProduct(u, v)
-		if err != nil {
-			t.Fatal(err)
-		}
-		sum := 0.0
-		for i, p := range Vectorize(v, nil) {
-			if p != 2*params[i] {
-				t.Fatalf("parameter %d is %g, not twice %g", i, p, params[i])
-			}
-			sum += 2 * float64(params[i]) * float64(params[i])
-		}
-		if d := dot - sum; d > 1e-6*sum || -d > 1e-6*sum {
-			t.Errorf("dot product %g, not %g", dot, sum)
-		}
 		if rest, err := UnVectorize(v, append(params, 7)); err != nil || len(rest) != 1 {
 			t.Errorf("%d values are left, error %v", len(rest), err)
 		}

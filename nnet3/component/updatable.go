@@ -69,34 +69,6 @@ func ScaleParams(u UpdatableComponent, alpha float32) {
 	prepareAgain(u)
 }
 
-// AddParams adds alpha times the parameters of v to those of u. Their types and sizes must be the
-// same.
-func AddParams(u UpdatableComponent, alpha float32, v UpdatableComponent) error {
-	a, b := u.Params(), v.Params()
-	if err := sameParams(u, a, v, b); err != nil {
-		return err
-	}
-	for i := range a {
-		kernel.Add(a[i].Values, alpha, b[i].Values)
-	}
-	prepareAgain(u)
-	return nil
-}
-
-// DotProduct returns the sum of the products of the parameters of u and v. Their types and sizes
-// must be the same.
-func DotProduct(u, v UpdatableComponent) (float64, error) {
-	a, b := u.Params(), v.Params()
-	if err := sameParams(u, a, v, b); err != nil {
-		return 0, err
-	}
-	var sum float64
-	for i := range a {
-		sum += kernel.MatrixDot(a[i].Values, b[i].Values)
-	}
-	return sum, nil
-}
-
 // Vectorize appends the parameters of u to dst, row by row in the order of Params.
 func Vectorize(u UpdatableComponent, dst []float32) []float32 {
 	for _, p := range u.Params() {
@@ -120,17 +92,6 @@ func UnVectorize(u UpdatableComponent, src []float32) ([]float32, error) {
 	}
 	prepareAgain(u)
 	return src, nil
-}
-
-func sameParams(u UpdatableComponent, a []Param, v UpdatableComponent, b []Param) error {
-	ok := u.Type() == v.Type() && len(a) == len(b)
-	for i := 0; ok && i < len(a); i++ {
-		ok = a[i].Values.Rows == b[i].Values.Rows && a[i].Values.Cols == b[i].Values.Cols
-	}
-	if !ok {
-		return fmt.Errorf("%s and %s have different parameters: %w", u.Type(), v.Type(), ErrShape)
-	}
-	return nil
 }
 
 func prepareAgain(u UpdatableComponent) {

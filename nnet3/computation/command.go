@@ -1,9 +1,6 @@
 package computation
 
-import (
-	"fmt"
-	"slices"
-)
+import "fmt"
 
 // commandNames are Kaldi's names without the leading k.
 var commandNames = [...]string{
@@ -45,21 +42,12 @@ func (t CommandType) String() string {
 	return commandNames[t]
 }
 
-// kaldiName returns Kaldi's name of the type, which the JSON form uses: kPropagate.
+// kaldiName returns Kaldi's name of the type: kPropagate.
 func (t CommandType) kaldiName() string {
 	if !t.valid() {
 		return fmt.Sprintf("k%d", int32(t))
 	}
 	return "k" + commandNames[t]
-}
-
-// parseCommandType returns the type with the given name, Kaldi's (kPropagate) or ours (Propagate).
-func parseCommandType(name string) (CommandType, bool) {
-	if len(name) > 1 && name[0] == 'k' {
-		name = name[1:]
-	}
-	t := slices.Index(commandNames[:], name)
-	return CommandType(max(t, 0)), t >= 0
 }
 
 // IsBackprop reports whether the type is Backprop or BackpropNoModelUpdate.

@@ -1,23 +1,29 @@
-package computation
+package computation_test
 
 import (
 	"bytes"
 	"encoding/json"
+	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
+
+	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/computation/computationtest"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-func readGolden(t testing.TB, file string) (*Computation, []ComponentInfo) {
+func readGolden(t testing.TB, file string) (*computation.Computation, []computation.ComponentInfo) {
 	t.Helper()
 	data, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
 	}
-	c, infos, err := ReadJSON(bytes.NewReader(data))
+	c, infos, err := computationtest.ReadJSON(bytes.NewReader(data))
 	if err != nil {
 		t.Fatalf("%s: %v", file, err)
 	}
@@ -25,7 +31,7 @@ func readGolden(t testing.TB, file string) (*Computation, []ComponentInfo) {
 }
 
 // kaldiCounts are Kaldi's figures before and after its own optimizer.
-type kaldiCounts struct{ Unoptimized, Optimized Counts }
+type kaldiCounts struct{ Unoptimized, Optimized computation.Counts }
 
 // goldenRoots are the folders of reference cases: those that come with the project, and those in
 // the folder that the environment variable NNOPT_GOLDEN names, if it is set.
@@ -39,7 +45,7 @@ func goldenRoots() []string {
 
 // TestGolden reads Kaldi's computations of the reference cases: what it compiled passes the checker
 // with the rewrite check, what it optimized without it; our figures are those that Kaldi gives;
-// what is written in JSON is read back.
+// what is written in Kaldi's format is read back.
 func TestGolden(t *testing.T) {
 	for _, root := range goldenRoots() {
 		// Some of the cases that come with the project leave the computations out.
@@ -92,26 +98,47 @@ func TestGoldenFullSize(t *testing.T) {
 	}
 }
 
-func checkGolden(t *testing.T, file string, want Counts, rewrite bool) {
+func checkGolden(t *testing.T, file string, want computation.Counts, rewrite bool) {
 	t.Helper()
 	c, infos := readGolden(t, file)
-	if err := Check(c, &NetworkInfo{Components: infos}, CheckOptions{Rewrite: rewrite}); err != nil {
+	if err := computation.Check(c, &computation.NetworkInfo{Components: infos}, computation.CheckOptions{Rewrite: rewrite}); err != nil {
 		t.Errorf("%s: %v", file, err)
 	}
 	if diff := cmp.Diff(want, c.Counts()); diff != "" {
 		t.Errorf("%s: counts differ (-want +got):\n%s", file, diff)
 	}
 	var buf bytes.Buffer
-	if err := WriteJSON(&buf, c, infos); err != nil {
+	w := kaldiio.NewWriter(&buf, true)
+	w.Header()
+	if err := errors.Join(c.Write(w), w.Flush()); err != nil {
 		t.Fatal(err)
 	}
-	again, infosAgain, err := ReadJSON(&buf)
+	r, err := kaldiio.NewReader(&buf, file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	again, err := computation.Read(r)
 	if err != nil {
 		t.Fatalf("%s, written again: %v", file, err)
 	}
 	// The comparison of all of a computation takes long; print it only where something differs.
-	if !cmp.Equal(c.Commands, again.Commands) || !cmp.Equal(c.Submatrices, again.Submatrices) || !cmp.Equal(c.IndexesMulti, again.IndexesMulti) ||
-		!cmp.Equal(infos, infosAgain) {
+	if !cmp.Equal(c.Commands, again.Commands) || !cmp.Equal(c.Submatrices, again.Submatrices) || !cmp.Equal(c.IndexesMulti, again.IndexesMulti, cmpopts.EquateEmpty()) {
 		t.Errorf("%s, written again: %s", file, cmp.Diff(c, again))
+	}
+}
+
+// TestPrintGolden compares a printed computation of a reference case with a text to be reviewed.
+func TestPrintGolden(t *testing.T) {
+	c, infos := readGolden(t, "../testdata/recipes/attention_infer/computation_optimized.json")
+	var buf bytes.Buffer
+	if err := computation.Print(&buf, c, &computation.NetworkInfo{Components: infos}); err != nil {
+		t.Fatal(err)
+	}
+	want, err := os.ReadFile("testdata/attention_infer.txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff(string(want), buf.String()); diff != "" {
+		t.Errorf("attention_infer (-want +got):\n%s", diff)
 	}
 }

@@ -42,8 +42,7 @@ func decode[T any](data []byte, read func(*kaldiio.Reader) (T, error)) (T, error
 // TestReadWrite: what is written is read back, in both forms; writing it again gives the same
 // bytes.
 func TestReadWrite(t *testing.T) {
-	golden, _ := readGolden(t, "../testdata/recipes/attention_train_inderiv/computation_optimized.json")
-	for name, c := range map[string]*Computation{"sample": newSample().Computation, "loop": newLoop().Computation, "golden": golden, "empty": New()} {
+	for name, c := range map[string]*Computation{"sample": newSample().Computation, "loop": newLoop().Computation, "empty": New()} {
 		for _, binary := range []bool{true, false} {
 			data := encode(t, binary, func(w *kaldiio.Writer) { c.Write(w) })
 			again, err := decode(data, Read)
@@ -131,32 +130,6 @@ func TestRequestReadWrite(t *testing.T) {
 	}
 }
 
-// TestReadJSONFaults: faults of the JSON form.
-func TestReadJSONFaults(t *testing.T) {
-	const whole = `{"matrices":[[0,0],[2,3]],"submatrices":[[0,0,0,0,0],[1,0,2,0,3]],"indexes":[],"indexes_multi":[],"indexes_ranges":[],"components":[],"commands":[["kSetConst",0,1]]}`
-	if _, _, err := ReadJSON(strings.NewReader(whole)); err != nil {
-		t.Fatal(err)
-	}
-	for _, f := range [][2]string{
-		{"kSetConst", "kSetCost"},
-		{`"kSetConst",0,1`, `"kSetConst"`},
-		{`"kSetConst",0,1`, `"kSetConst",0,1,1,1,1,1,1,1,1`},
-		{`"kSetConst",0,1`, `"kSetConst",0,2`},
-		{`"kSetConst",0,1`, `"kSetConst",0,0.5`},
-		{`"kSetConst",0,1`, `"kPropagate",1,0,2000000000,1,1`},
-		{"[2,3]]", "[2]]"},
-		{"[1,0,2,0,3]]", "[1,0,2,0]]"},
-		{"[1,0,2,0,3]]", "[1,0,2,1,3]]"},
-		{"[[0,0],", "[[1,0],"},
-		{"]}", ""},
-	} {
-		broken := strings.Replace(whole, f[0], f[1], 1)
-		if _, _, err := ReadJSON(strings.NewReader(broken)); !errors.Is(err, ErrJSON) {
-			t.Errorf("%s instead of %s: got %v", f[1], f[0], err)
-		}
-	}
-}
-
 func FuzzRead(f *testing.F) {
 	c := newSample().Computation
 	for _, binary := range []bool{true, false} {
@@ -205,7 +178,7 @@ func FuzzReadRequest(f *testing.F) {
 		}
 		for _, binary := range []bool{true, false} {
 			again, err := decode(encode(t, binary, req.Write), ReadRequest)
-			if err != nil || !req.Equal(again) || req.Hash() != again.Hash() {
+			if err != nil || !req.Equal(again) {
 				t.Fatalf("binary %v: what was written reads differently: %v", binary, err)
 			}
 		}

@@ -15,7 +15,6 @@ var rewrite = flag.Bool("rewrite", false, "rewrite expected texts in testdata")
 
 // TestPrint compares printed computations with texts to be reviewed.
 func TestPrint(t *testing.T) {
-	infer, infos := readGolden(t, "../testdata/recipes/attention_infer/computation_optimized.json")
 	for _, c := range []struct {
 		file        string
 		computation *Computation
@@ -24,7 +23,6 @@ func TestPrint(t *testing.T) {
 		{"testdata/sample.txt", newSample().Computation, sampleNetwork()},
 		{"testdata/sample_nonet.txt", newSample().Computation, nil},
 		{"testdata/loop.txt", newLoop().Computation, loopNetwork()},
-		{"testdata/attention_infer.txt", infer, &NetworkInfo{Components: infos}},
 	} {
 		var buf bytes.Buffer
 		if err := Print(&buf, c.computation, c.net); err != nil {

@@ -1,10 +1,8 @@
 package computation
 
 import (
-	"encoding/binary"
 	"errors"
 	"fmt"
-	"hash/fnv"
 	"slices"
 
 	"github.com/nnopt/nnopt/internal/errlist"
@@ -43,38 +41,6 @@ func (r *Request) Equal(o *Request) bool {
 	}
 	return r.NeedModelDerivative == o.NeedModelDerivative && r.StoreComponentStats == o.StoreComponentStats &&
 		slices.EqualFunc(r.Inputs, o.Inputs, same) && slices.EqualFunc(r.Outputs, o.Outputs, same)
-}
-
-// Hash returns the same number for equal requests, in every run of the program. It hashes every
-// index, because regular requests differ in few places.
-func (r *Request) Hash() uint64 {
-	h, le := fnv.New64a(), binary.LittleEndian
-	var b []byte
-	for _, specs := range [...][]IoSpecification{r.Inputs, r.Outputs} {
-		b = le.AppendUint32(b, uint32(len(specs)))
-		for _, s := range specs {
-			b = le.AppendUint32(append(b, s.Name...), uint32(len(s.Indexes)))
-			b = appendBool(b, s.HasDeriv)
-			for _, x := range s.Indexes {
-				b = le.AppendUint32(le.AppendUint32(le.AppendUint32(b, uint32(x.N)), uint32(x.T)), uint32(x.X))
-				if len(b) > 1<<12 {
-					h.Write(b)
-					b = b[:0]
-				}
-			}
-			h.Write(b)
-			b = b[:0]
-		}
-	}
-	h.Write(appendBool(appendBool(b, r.NeedModelDerivative), r.StoreComponentStats))
-	return h.Sum64()
-}
-
-func appendBool(b []byte, v bool) []byte {
-	if v {
-		return append(b, 1)
-	}
-	return append(b, 0)
 }
 
 // Validate reports all faults of the request and, unless net is nil, all names that do not fit the

@@ -12,9 +12,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// TestRequestEqual: every difference counts, and changes the hash.
+// TestRequestEqual: every difference counts.
 func TestRequestEqual(t *testing.T) {
-	if a, b := sampleRequest(), sampleRequest(); !a.Equal(b) || a.Hash() != b.Hash() {
+	if a, b := sampleRequest(), sampleRequest(); !a.Equal(b) {
 		t.Error("two equal requests differ")
 	}
 	for name, change := range map[string]func(r *Request){
@@ -31,7 +31,7 @@ func TestRequestEqual(t *testing.T) {
 	} {
 		a, b := sampleRequest(), sampleRequest()
 		change(b)
-		if a.Equal(b) || a.Hash() == b.Hash() {
+		if a.Equal(b) {
 			t.Errorf("%s: no difference", name)
 		}
 	}

@@ -50,7 +50,7 @@ func Load(t testing.TB, path string) (*computation.Computation, Net) {
 		t.Fatal(err)
 	}
 	defer f.Close()
-	c, infos, err := computation.ReadJSON(f)
+	c, infos, err := ReadJSON(f)
 	if err != nil {
 		t.Fatal(err)
 	}
