@@ -34,6 +34,15 @@ func (l *Operators) Expand(op *Op, inputs []*fgraph.Variable) (results []*fgraph
 	return b.results, b.applies, nil
 }
 
+// Build returns what a function builds.
+func (l *Operators) Build(build func(b *Builder) *fgraph.Variable) (v *fgraph.Variable, err error) {
+	b := &Builder{Call: &Call{Op: new(Op), Operators: l}}
+	if err := guarded(func() { v = build(b) }); err != nil {
+		return nil, fmt.Errorf("%w: %w", ErrType, err)
+	}
+	return v, nil
+}
+
 // build builds what the op computes. Results are half floats again if inputs were, unless Infer says otherwise.
 func (c *Call) build() *Builder {
 	b := &Builder{Call: c}
@@ -65,11 +74,11 @@ func (b *Builder) x(k int) variable {
 	return v
 }
 
-// do applies an operator with one result. Arguments are inputs, nil for one that is left out, and attributes.
+// Do applies an operator with one result. Arguments are inputs, nil for one that is left out, and attributes.
 // A number is a constant of the type of the input in front of it, and a list of integers a constant of int64s.
-func (b *Builder) do(name string, args ...any) variable { return b.several(1, name, args...)[0] }
+func (b *Builder) Do(name string, args ...any) variable { return b.several(1, name, args...)[0] }
 
-// several is do for an operator with several results.
+// several is Do for an operator with several results.
 func (b *Builder) several(n int, name string, args ...any) []variable {
 	op := Op{Type: name, Outputs: n}
 	elem := onnx.Undefined
@@ -109,10 +118,10 @@ func (b *Builder) several(n int, name string, args ...any) []variable {
 	return a.Outputs()
 }
 
-func (b *Builder) add(x variable, y any) variable { return b.do("Add", x, y) }
-func (b *Builder) sub(x variable, y any) variable { return b.do("Sub", x, y) }
-func (b *Builder) mul(x variable, y any) variable { return b.do("Mul", x, y) }
-func (b *Builder) div(x variable, y any) variable { return b.do("Div", x, y) }
+func (b *Builder) add(x variable, y any) variable { return b.Do("Add", x, y) }
+func (b *Builder) sub(x variable, y any) variable { return b.Do("Sub", x, y) }
+func (b *Builder) mul(x variable, y any) variable { return b.Do("Mul", x, y) }
+func (b *Builder) div(x variable, y any) variable { return b.Do("Div", x, y) }
 
 // plus adds what may be nil.
 func (b *Builder) plus(x, y variable) variable {
@@ -143,7 +152,7 @@ func (b *Builder) cast(x variable, t onnx.DataType) variable {
 	if TypeOf(x).Elem() == t {
 		return x
 	}
-	return b.do("Cast", x, Int("to", int64(t)))
+	return b.Do("Cast", x, Int("to", int64(t)))
 }
 
 // rounded rounds what is computed in float32s to half floats if inputs were such: ONNX Runtime keeps it so.
@@ -154,12 +163,12 @@ func (b *Builder) rounded(x variable) variable {
 	return b.cast(b.cast(x, b.half), onnx.Float)
 }
 
-func (b *Builder) reshape(x variable, shape ...int64) variable { return b.do("Reshape", x, shape) }
+func (b *Builder) reshape(x variable, shape ...int64) variable { return b.Do("Reshape", x, shape) }
 
-func (b *Builder) unsqueeze(x variable, axes ...int64) variable { return b.do("Unsqueeze", x, axes) }
+func (b *Builder) unsqueeze(x variable, axes ...int64) variable { return b.Do("Unsqueeze", x, axes) }
 
 func (b *Builder) transpose(x variable, perm ...int64) variable {
-	return b.do("Transpose", x, Ints("perm", perm...))
+	return b.Do("Transpose", x, Ints("perm", perm...))
 }
 
 // swapped exchanges the last two dimensions.
@@ -175,7 +184,7 @@ func (b *Builder) swapped(x variable) variable {
 
 // slice takes the elements from one to the one before another, along an axis.
 func (b *Builder) slice(x variable, axis, from, to int64) variable {
-	return b.do("Slice", x, []int64{from}, []int64{to}, []int64{axis})
+	return b.Do("Slice", x, []int64{from}, []int64{to}, []int64{axis})
 }
 
 // rest takes the elements from one on.
@@ -188,12 +197,12 @@ func (b *Builder) concat(axis int64, list ...variable) variable {
 	for _, v := range list {
 		args = append(args, v)
 	}
-	return b.do("Concat", args...)
+	return b.Do("Concat", args...)
 }
 
 // reduce reduces along axes, which remain as dimensions of 1.
 func (b *Builder) reduce(name string, x variable, axes ...int64) variable {
-	return b.do(name, x, axes, Int("keepdims", 1))
+	return b.Do(name, x, axes, Int("keepdims", 1))
 }
 
 // rankOf returns the number of dimensions.
@@ -236,7 +245,7 @@ func (b *Builder) size(x variable, axis int) variable {
 	if n := TypeOf(x).Rank(); axis < 0 && n >= 0 { // where the rank is not known, Gather counts from the end as well
 		axis = b.Axis(int64(axis), n)
 	}
-	return b.do("Gather", b.do("Shape", x), Int64(int64(axis)), Int("axis", 0))
+	return b.Do("Gather", b.Do("Shape", x), Int64(int64(axis)), Int("axis", 0))
 }
 
 // sameFirst reports whether the first sizes of two values are known to be the same.
@@ -267,7 +276,7 @@ func (b *Builder) integers(k int) variable { return b.cast(b.Input(k), onnx.Int6
 
 // upTo returns the numbers from 0 to the one before n.
 func (b *Builder) upTo(n variable) variable {
-	return b.do("Range", Int64(0), n, Int64(1))
+	return b.Do("Range", Int64(0), n, Int64(1))
 }
 
 // keep returns the attributes of these names that the op has.

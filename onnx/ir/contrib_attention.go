@@ -10,11 +10,11 @@ import (
 var contribAttention = []Operator{
 	contrib("Attention", 2, 7, nil, func(b *Builder) []variable {
 		b.only(7, "do_rotary", "past_present_share_buffer", "rotary_embedding_dim")
-		return b.selfAttention(b.plus(b.do("MatMul", b.x(0), b.x(1)), b.x(2)), b.x(4), b.x(5), 3)
+		return b.selfAttention(b.plus(b.Do("MatMul", b.x(0), b.x(1)), b.x(2)), b.x(4), b.x(5), 3)
 	}),
 	contrib("QAttention", 5, 9, nil, func(b *Builder) []variable {
 		b.only(9, "do_rotary", "past_present_share_buffer")
-		y := b.cast(b.do("MatMulInteger", b.Input(0), b.Input(1), b.Input(6), b.Input(7)), onnx.Float)
+		y := b.cast(b.Do("MatMulInteger", b.Input(0), b.Input(1), b.Input(6), b.Input(7)), onnx.Float)
 		y = b.add(b.mul(y, b.mul(b.x(3), b.x(4))), b.x(2))
 		return b.selfAttention(y, b.x(8), nil, 5)
 	}),
@@ -22,7 +22,7 @@ var contribAttention = []Operator{
 	contrib("GroupQueryAttention", 7, 12, inferGroupQuery, groupQuery),
 	contrib("MRotaryEmbedding", 4, 4, inferSame, sections),
 	contrib("LinearAttentionGate", 4, 4, nil, func(b *Builder) []variable {
-		return []variable{b.mul(b.do("Softplus", b.add(b.x(0), b.x(1))), b.x(2)), b.do("Sigmoid", b.x(3))}
+		return []variable{b.mul(b.Do("Softplus", b.add(b.x(0), b.x(1))), b.x(2)), b.Do("Sigmoid", b.x(3))}
 	}),
 	contrib("RotaryEmbedding", 4, 4, inferSame, func(b *Builder) []variable {
 		n := b.Op.Int("num_heads", 0)
@@ -77,7 +77,7 @@ func (b *Builder) merged(x variable) variable {
 
 // angles returns the rows of a table of cosines or sines for positions, [N or 1, length].
 func (b *Builder) angles(table, positions variable) variable {
-	return b.unsqueeze(b.do("Gather", table, positions, Int("axis", 0)), 1)
+	return b.unsqueeze(b.Do("Gather", table, positions, Int("axis", 0)), 1)
 }
 
 // rotary turns pairs of elements of the first input, whose heads may be packed, by angles.
@@ -100,7 +100,7 @@ func (b *Builder) turned(x, cos, sin variable, interleaved bool) variable {
 	var y variable
 	if interleaved {
 		part := func(from int64) variable {
-			return b.do("Slice", x, []int64{from}, []int64{2 * half}, []int64{3}, []int64{2})
+			return b.Do("Slice", x, []int64{from}, []int64{2 * half}, []int64{3}, []int64{2})
 		}
 		re, im := b.rotation(part(0), part(1), cos, sin)
 		y = b.reshape(b.concat(4, b.unsqueeze(re, 4), b.unsqueeze(im, 4)), 0, 0, 0, 2*half)
@@ -127,8 +127,8 @@ func sections(b *Builder) []variable {
 		var parts []variable
 		at := int64(0)
 		for i, n := range b.Ints("mrope_section") {
-			positions := b.do("Gather", b.Input(1), Int64(int64(i)), Int("axis", 0))
-			parts = append(parts, b.do("Gather", b.slice(table, 1, at, at+n), positions, Int("axis", 0)))
+			positions := b.Do("Gather", b.Input(1), Int64(int64(i)), Int("axis", 0))
+			parts = append(parts, b.Do("Gather", b.slice(table, 1, at, at+n), positions, Int("axis", 0)))
 			at += n
 		}
 		return b.unsqueeze(b.concat(2, parts...), 1)
@@ -142,7 +142,7 @@ func (b *Builder) scores(q, k variable) variable {
 	if scale == 0 {
 		scale = 1 / math.Sqrt(float64(b.number(q, 3)))
 	}
-	return b.mul(b.do("MatMul", q, b.swapped(k)), scale)
+	return b.mul(b.Do("MatMul", q, b.swapped(k)), scale)
 }
 
 // lowest is the least float32.
@@ -154,7 +154,7 @@ const lowest = -math.MaxFloat32
 func (b *Builder) mask(k int, scores, fresh variable) variable {
 	filter := float64(b.Op.Float("mask_filter_value", -10000))
 	var add variable
-	choose := func(masked variable, yes, no any) variable { return b.do("Where", masked, yes, no) }
+	choose := func(masked variable, yes, no any) variable { return b.Do("Where", masked, yes, no) }
 	keys := b.upTo(b.size(scores, 3))
 	if m := b.Input(k); m != nil {
 		switch b.rankOf(m) {
@@ -162,20 +162,20 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 			m = b.cast(m, onnx.Int64)
 			items := b.unsqueeze(b.size(scores, 0), 0)
 			column := func(v variable) variable { return b.unsqueeze(v, 1) }
-			masked := b.do("GreaterOrEqual", b.unsqueeze(keys, 0), column(b.do("Slice", m, []int64{0}, items, []int64{0})))
+			masked := b.Do("GreaterOrEqual", b.unsqueeze(keys, 0), column(b.Do("Slice", m, []int64{0}, items, []int64{0})))
 			if n := b.size(scores, 0); !b.sameFirst(m, scores) {
 				// There are starts behind the ends if there are twice as many.
-				both := b.do("Equal", b.size(m, 0), b.mul(n, 2))
-				some := b.concat(0, m, b.mul(b.do("Slice", m, []int64{0}, items, []int64{0}), 0))
-				starts := b.do("Slice", some, items, b.mul(items, 2), []int64{0})
-				starts = column(b.do("Where", both, starts, Int64(0)))
-				masked = b.do("Or", masked, b.do("Less", b.unsqueeze(keys, 0), starts))
+				both := b.Do("Equal", b.size(m, 0), b.mul(n, 2))
+				some := b.concat(0, m, b.mul(b.Do("Slice", m, []int64{0}, items, []int64{0}), 0))
+				starts := b.Do("Slice", some, items, b.mul(items, 2), []int64{0})
+				starts = column(b.Do("Where", both, starts, Int64(0)))
+				masked = b.Do("Or", masked, b.Do("Less", b.unsqueeze(keys, 0), starts))
 			}
 			add = b.unsqueeze(choose(masked, scalarOf(filter), scalarOf(0)), 1, 2)
 		case 2:
-			add = b.unsqueeze(choose(b.do("Greater", m, 0), scalarOf(0), scalarOf(filter)), 1, 2)
+			add = b.unsqueeze(choose(b.Do("Greater", m, 0), scalarOf(0), scalarOf(filter)), 1, 2)
 		case 3:
-			add = b.unsqueeze(choose(b.do("Greater", m, 0), scalarOf(0), scalarOf(filter)), 1)
+			add = b.unsqueeze(choose(b.Do("Greater", m, 0), scalarOf(0), scalarOf(filter)), 1)
 		default:
 			b.Fail("a mask of %d dimensions", b.rankOf(m))
 		}
@@ -185,14 +185,14 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 		last := b.add(b.upTo(b.size(scores, 2)), b.sub(b.size(scores, 3), b.size(fresh, 2)))
 		// ONNX Runtime takes it that the last query sees all keys, also where there are more of them than queries.
 		if m, _ := TypeOf(scores).Shape(); b.Op.Type == "MultiHeadAttention" && !m[3].Same(m[2]) {
-			last = b.concat(0, b.do("Slice", last, []int64{0}, []int64{-1}), b.unsqueeze(b.size(scores, 3), 0))
+			last = b.concat(0, b.Do("Slice", last, []int64{0}, []int64{-1}), b.unsqueeze(b.size(scores, 3), 0))
 		}
 		otherwise := scalarOf(0)
 		if add != nil {
 			otherwise = add
 		}
 		// Where a query would look ahead the filter does not count.
-		add = choose(b.do("Greater", b.unsqueeze(keys, 0), b.unsqueeze(last, 1)), scalarOf(lowest), otherwise)
+		add = choose(b.Do("Greater", b.unsqueeze(keys, 0), b.unsqueeze(last, 1)), scalarOf(lowest), otherwise)
 	}
 	return add
 }
@@ -210,12 +210,12 @@ func (b *Builder) selfAttention(qkv, past, bias variable, mask int) []variable {
 	fresh := k
 	// Keys and values of the past are one tensor.
 	if past != nil {
-		k = b.concat(2, b.do("Gather", past, Int64(0), Int("axis", 0)), k)
-		v = b.concat(2, b.do("Gather", past, Int64(1), Int("axis", 0)), v)
+		k = b.concat(2, b.Do("Gather", past, Int64(0), Int("axis", 0)), k)
+		v = b.concat(2, b.Do("Gather", past, Int64(1), Int("axis", 0)), v)
 	}
 	scores := b.scores(q, k)
 	scores = b.onto(b.onto(scores, b.mask(mask, scores, fresh)), bias)
-	y := []variable{b.merged(b.do("MatMul", b.do("Softmax", scores, Int("axis", -1)), v))}
+	y := []variable{b.merged(b.Do("MatMul", b.Do("Softmax", scores, Int("axis", -1)), v))}
 	if b.Op.Outputs > 1 {
 		y = append(y, b.concat(0, b.unsqueeze(b.heldKeys(k, v, past), 0), b.unsqueeze(v, 0)))
 	}
@@ -231,7 +231,7 @@ func (b *Builder) heldKeys(k, v, past variable) variable {
 	}
 	flat := b.reshape(k, -1, size)
 	end := b.unsqueeze(b.mul(b.size(flat, 0), int(held)), 0)
-	return b.do("Reshape", b.do("Slice", b.reshape(k, -1), []int64{0}, end, []int64{0}), b.do("Shape", v))
+	return b.Do("Reshape", b.Do("Slice", b.reshape(k, -1), []int64{0}, end, []int64{0}), b.Do("Shape", v))
 }
 
 func multiHead(b *Builder) []variable {
@@ -259,7 +259,7 @@ func multiHead(b *Builder) []variable {
 	}
 	scores := b.scores(q, k)
 	scores = b.onto(b.onto(scores, b.mask(4, scores, parts[1])), b.x(5))
-	return []variable{b.merged(b.do("MatMul", b.do("Softmax", scores, Int("axis", -1)), v)), k, v, scores}
+	return []variable{b.merged(b.Do("MatMul", b.Do("Softmax", scores, Int("axis", -1)), v)), k, v, scores}
 }
 
 // inferGroupQuery: keys and values go on behind those of the past, in a buffer that may be longer than they are.
@@ -315,7 +315,7 @@ func groupQuery(b *Builder) []variable {
 	} else {
 		total, ends = b.scalar(b.integers(6)), b.reshape(b.add(b.integers(5), 1), -1, 1)
 		// A prompt has no past. The queries are the last tokens of an item otherwise.
-		past = b.do("Where", b.do("Equal", length, total), Int64(0), b.sub(ends, length))
+		past = b.Do("Where", b.Do("Equal", length, total), Int64(0), b.sub(ends, length))
 	}
 	queries := b.add(past, b.unsqueeze(b.upTo(length), 0)) // [N or 1, length]
 	if b.Op.Int("do_rotary", 0) != 0 {
@@ -336,24 +336,24 @@ func groupQuery(b *Builder) []variable {
 		presentK, presentV = b.behind(b.x(3), k, past, total), b.behind(b.x(4), v, past, total)
 		// The buffer may be longer than what it holds, and only its first entries are attended to.
 		cut := func(x variable) variable {
-			return b.do("Slice", x, []int64{0}, b.unsqueeze(total, 0), []int64{2})
+			return b.Do("Slice", x, []int64{0}, b.unsqueeze(total, 0), []int64{2})
 		}
 		k, v = cut(presentK), cut(presentV)
 	}
 	scores := b.scores(q, b.repeated(k, heads/groups))
 	// ONNX Runtime's order: scale, cap, bias, mask.
 	if limit := float64(b.Op.Float("softcap", 0)); limit > 0 {
-		scores = b.mul(b.do("Tanh", b.div(scores, limit)), limit)
+		scores = b.mul(b.Do("Tanh", b.div(scores, limit)), limit)
 	}
 	scores = b.onto(scores, b.x(10))
 	seen := b.unsqueeze(b.seen(queries, ends, total), 1)
 	shown := scores
-	scores = b.do("Where", seen, scores, math.Inf(-1))
+	scores = b.Do("Where", seen, scores, math.Inf(-1))
 	weights := b.weights(scores)
-	y := []variable{b.merged(b.do("MatMul", weights, b.repeated(v, heads/groups))), presentK, presentV, nil}
+	y := []variable{b.merged(b.Do("MatMul", weights, b.repeated(v, heads/groups))), presentK, presentV, nil}
 	switch b.Op.Int("qk_output", 0) {
 	case 1:
-		y[3] = b.do("Where", seen, shown, 0.0)
+		y[3] = b.Do("Where", seen, shown, 0.0)
 	case 2:
 		y[3] = weights
 	}
@@ -366,20 +366,20 @@ func (b *Builder) repeated(x variable, n int64) variable {
 		return x
 	}
 	groups, size := b.number(x, 1), b.number(x, 3)
-	return b.reshape(b.do("Expand", b.unsqueeze(x, 2), []int64{1, 1, n, 1, 1}), 0, groups*n, -1, size)
+	return b.reshape(b.Do("Expand", b.unsqueeze(x, 2), []int64{1, 1, n, 1, 1}), 0, groups*n, -1, size)
 }
 
 // behind writes what is new to a buffer behind so many entries of each item. The buffer has at least as many as a total.
 func (b *Builder) behind(buffer, x, past, total variable) variable {
 	held := b.size(buffer, 2)
-	n := b.do("Max", held, total)
+	n := b.Do("Max", held, total)
 	at := b.unsqueeze(b.upTo(n), 0)
 	// Behind the new entries any index will do if it is valid, since nobody looks there.
-	fresh := b.do("Min", b.do("Max", b.sub(at, past), Int64(0)), b.sub(b.size(x, 2), Int64(1)))
-	index := b.do("Where", b.do("Less", at, past), at, b.add(fresh, held)) // [N, n]
+	fresh := b.Do("Min", b.Do("Max", b.sub(at, past), Int64(0)), b.sub(b.size(x, 2), Int64(1)))
+	index := b.Do("Where", b.Do("Less", at, past), at, b.add(fresh, held)) // [N, n]
 	shape := b.vector(b.size(x, 0), b.size(x, 1), n, b.size(x, 3))
-	index = b.do("Expand", b.unsqueeze(index, 1, 3), shape)
-	return b.do("GatherElements", b.concat(2, buffer, x), index, Int("axis", 2))
+	index = b.Do("Expand", b.unsqueeze(index, 1, 3), shape)
+	return b.Do("GatherElements", b.concat(2, buffer, x), index, Int("axis", 2))
 }
 
 // seen tells which keys a query sees, [N, length, total]: those in front of it and itself, of which a window has the
@@ -387,13 +387,13 @@ func (b *Builder) behind(buffer, x, past, total variable) variable {
 func (b *Builder) seen(queries, ends, total variable) variable {
 	keys := b.unsqueeze(b.upTo(total), 0, 1)
 	if b.Op.Int("causal", 1) == 0 {
-		return b.do("Less", keys, b.unsqueeze(ends, 2))
+		return b.Do("Less", keys, b.unsqueeze(ends, 2))
 	}
 	last := b.unsqueeze(queries, 2)
-	seen := b.do("LessOrEqual", keys, last)
+	seen := b.Do("LessOrEqual", keys, last)
 	// A window of n keys includes the one of the query itself.
 	if n := b.Op.Int("local_window_size", -1); n > 0 {
-		seen = b.do("And", seen, b.do("Greater", keys, b.sub(last, int(n))))
+		seen = b.Do("And", seen, b.Do("Greater", keys, b.sub(last, int(n))))
 	}
 	return seen
 }
@@ -404,12 +404,12 @@ func (b *Builder) weights(scores variable) variable {
 	if b.Has(11) {
 		sink = b.reshape(b.x(11), 1, -1, 1, 1)
 	} else if b.Op.Int("smooth_softmax", 0) == 0 {
-		return b.do("Softmax", scores, Int("axis", -1))
+		return b.Do("Softmax", scores, Int("axis", -1))
 	} else {
 		sink = vectorOf(0)
 	}
 	// The sink takes part in the maximum, so that no exponential overflows.
-	most := b.do("Max", b.reduce("ReduceMax", scores, -1), sink)
-	e := b.do("Exp", b.sub(scores, most))
-	return b.div(e, b.add(b.reduce("ReduceSum", e, -1), b.do("Exp", b.sub(sink, most))))
+	most := b.Do("Max", b.reduce("ReduceMax", scores, -1), sink)
+	e := b.Do("Exp", b.sub(scores, most))
+	return b.div(e, b.add(b.reduce("ReduceSum", e, -1), b.Do("Exp", b.sub(sink, most))))
 }

@@ -13,7 +13,7 @@ var contribBlocked = func() []Operator {
 			if b.Op.Int("channels_last", 0) != 0 {
 				return []variable{b.transpose(b.x(0), 0, 3, 1, 2)}
 			}
-			return []variable{b.do("Identity", b.x(0))}
+			return []variable{b.Do("Identity", b.x(0))}
 		}},
 		{Type: "ReorderOutput", MinInputs: 1, MaxInputs: 1, Body: func(b *Builder) []variable {
 			y := b.slice(b.x(0), 1, 0, b.Op.Int("channels", 0))
@@ -31,7 +31,7 @@ var contribBlocked = func() []Operator {
 			if b.Op.Text("mode", "nearest") == "nearest" {
 				attributes = []*onnx.Attribute{String("mode", "nearest"), String("coordinate_transformation_mode", "asymmetric"), String("nearest_mode", "floor")}
 			}
-			return []variable{b.do("Resize", b.x(0), nil, vectorOf(scales...), attributes)}
+			return []variable{b.Do("Resize", b.x(0), nil, vectorOf(scales...), attributes)}
 		}},
 	}
 	for _, pool := range []string{"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"} {
@@ -70,8 +70,8 @@ func blockedConv(b *Builder) []variable {
 	all := channels * b.Op.Int("group", 1)
 	if have, ok := b.known(x, 1); !ok || have != all {
 		none := Int64s(0, 0, 0, 0, 0)
-		x = b.do("Pad", x, b.concat(0, none, b.unsqueeze(b.sub(Int64(all), b.size(x, 1)), 0), Int64s(0, 0)))
+		x = b.Do("Pad", x, b.concat(0, none, b.unsqueeze(b.sub(Int64(all), b.size(x, 1)), 0), Int64s(0, 0)))
 	}
-	y := b.do("Conv", x, w, b.x(2), b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
+	y := b.Do("Conv", x, w, b.x(2), b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
 	return []variable{b.activated(b.plus(y, b.x(3)), b.keep("activation_params"))}
 }

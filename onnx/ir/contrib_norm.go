@@ -49,7 +49,7 @@ var contribNorms = []Operator{
 			x = b.transpose(x, 0, 3, 1, 2)
 		}
 		groups := b.reshape(x, 0, b.Op.Int("groups", 1), -1)
-		y := b.do("Reshape", b.centered(groups, float64(b.Op.Float("epsilon", 1e-5)))[0], b.do("Shape", x))
+		y := b.Do("Reshape", b.centered(groups, float64(b.Op.Float("epsilon", 1e-5)))[0], b.Do("Shape", x))
 		channel := func(v variable) variable { return b.reshape(v, 1, -1, 1, 1) }
 		y = b.add(b.mul(y, channel(b.x(1))), channel(b.x(2)))
 		if b.Op.Int("activation", 0) != 0 {
@@ -79,8 +79,8 @@ func (b *Builder) mean(x variable, axes ...int64) variable { return b.reduce("Re
 
 // root returns the root of a mean square that is not zero, and the inverse.
 func (b *Builder) root(square variable, epsilon float64) (root, inverse variable) {
-	root = b.do("Sqrt", b.add(square, epsilon))
-	return root, b.do("Reciprocal", root)
+	root = b.Do("Sqrt", b.add(square, epsilon))
+	return root, b.Do("Reciprocal", root)
 }
 
 // rms divides by the root of the mean square, which is the second result inverted.
@@ -107,7 +107,7 @@ func (b *Builder) layerNorm(x, scale, bias variable, epsilon float32) []variable
 // embedded looks up words, positions and segments, whose sum is normalized. Masks are counted.
 func (b *Builder) embedded(tables []variable, positions variable) []variable {
 	ids := b.Input(0)
-	take := func(table, index variable) variable { return b.do("Gather", table, index, Int("axis", 0)) }
+	take := func(table, index variable) variable { return b.Do("Gather", table, index, Int("axis", 0)) }
 	if positions == nil {
 		positions = b.upTo(b.size(ids, 1))
 	}
@@ -118,7 +118,7 @@ func (b *Builder) embedded(tables []variable, positions variable) []variable {
 	// Without a mask the counts are zeros. How many is data, so they are made of the ids.
 	count := b.mul(b.reshape(b.slice(ids, 1, 0, 1), -1), 0)
 	if mask := b.Input(7); mask != nil {
-		count = b.do("ReduceSum", mask, []int64{1}, Int("keepdims", 0))
+		count = b.Do("ReduceSum", mask, []int64{1}, Int("keepdims", 0))
 	}
 	return []variable{b.layerNorm(sum, tables[3], tables[4], 1e-12)[0], b.cast(count, onnx.Int32), sum}
 }
@@ -137,13 +137,13 @@ var contribActivations = []Operator{
 	}),
 	contrib("BiasAdd", 3, 3, inferSame, func(b *Builder) []variable { return []variable{b.add(b.add(b.x(0), b.x(1)), b.x(2))} }),
 	contrib("BiasSoftmax", 2, 2, inferSame, func(b *Builder) []variable {
-		return []variable{b.do("Softmax", b.add(b.x(0), b.x(1)), Int("axis", -1))}
+		return []variable{b.Do("Softmax", b.add(b.x(0), b.x(1)), Int("axis", -1))}
 	}),
 }
 
 // gelu multiplies x by the probability that a normal variable is less than it.
 func (b *Builder) gelu(x variable) variable {
-	return b.mul(b.mul(x, 0.5), b.add(b.do("Erf", b.mul(x, math.Sqrt2/2)), 1))
+	return b.mul(b.mul(x, 0.5), b.add(b.Do("Erf", b.mul(x, math.Sqrt2/2)), 1))
 }
 
 // fastGelu is gelu with a tanh in place of erf.
@@ -151,12 +151,12 @@ func (b *Builder) fastGelu(x variable) variable {
 	// Hendrycks and Gimpel (2016): tanh(√(2/π)·(x + 0.044715·x³)).
 	k := math.Sqrt(2 / math.Pi)
 	inner := b.mul(x, b.add(b.mul(b.mul(x, x), 0.044715*k), k))
-	return b.mul(b.mul(x, 0.5), b.add(b.do("Tanh", inner), 1))
+	return b.mul(b.mul(x, 0.5), b.add(b.Do("Tanh", inner), 1))
 }
 
 // gated returns x·sigmoid(alpha·x).
 func (b *Builder) gated(x variable, alpha float64) variable {
-	return b.mul(x, b.do("Sigmoid", b.mul(x, alpha)))
+	return b.mul(x, b.Do("Sigmoid", b.mul(x, alpha)))
 }
 
-func (b *Builder) silu(x variable) variable { return b.mul(x, b.do("Sigmoid", x)) }
+func (b *Builder) silu(x variable) variable { return b.mul(x, b.Do("Sigmoid", x)) }

@@ -13,21 +13,21 @@ var contribOthers = []Operator{
 	contrib("GridSample", 2, 2, nil, same("GridSample", "mode", "padding_mode", "align_corners")),
 	contrib("SampleOp", 1, 1, inferSame, same("Identity")),
 	contrib("GatherND", 2, 2, nil, func(b *Builder) []variable {
-		return []variable{b.do("GatherND", b.Input(0), b.integers(1))}
+		return []variable{b.Do("GatherND", b.Input(0), b.integers(1))}
 	}),
 	contrib("ExpandDims", 2, 2, nil, func(b *Builder) []variable {
 		axes := b.reshape(b.integers(1), -1)
 		if list, ok := b.Numbers(1); ok {
 			axes = Int64s(list...)
 		}
-		return []variable{b.do("Unsqueeze", b.Input(0), axes)}
+		return []variable{b.Do("Unsqueeze", b.Input(0), axes)}
 	}),
 	contrib("Range", 2, 3, nil, func(b *Builder) []variable {
 		step := any(1)
 		if b.Has(2) {
 			step = b.scalar(b.Input(2))
 		}
-		return []variable{b.do("Range", b.scalar(b.Input(0)), b.scalar(b.Input(1)), step)}
+		return []variable{b.Do("Range", b.scalar(b.Input(0)), b.scalar(b.Input(1)), step)}
 	}),
 	contrib("Unique", 1, 1, nil, func(b *Builder) []variable {
 		y := b.several(4, "Unique", b.Input(0), Int("sorted", 0))
@@ -42,7 +42,7 @@ var contribOthers = []Operator{
 		if list, ok := b.Numbers(1); ok {
 			pads = Int64s(list...)
 		}
-		return []variable{b.do("Pad", b.Input(0), pads, value, b.keep("mode"))}
+		return []variable{b.Do("Pad", b.Input(0), pads, value, b.keep("mode"))}
 	}),
 	contrib("UnfoldTensor", 1, 1, nil, unfold),
 	contrib("ConvTransposeWithDynamicPads", 2, 4, nil, dynamicPads),
@@ -84,7 +84,7 @@ func same(name string, attributes ...string) func(*Builder) []variable {
 		for k := range b.NumInputs() {
 			args = append(args, b.Input(k))
 		}
-		return []variable{b.do(name, args...)}
+		return []variable{b.Do(name, args...)}
 	}
 }
 
@@ -96,9 +96,9 @@ func causalConv(b *Builder) []variable {
 	if b.Has(3) {
 		all = b.concat(2, b.x(3), x)
 	} else {
-		all = b.do("Pad", x, []int64{0, 0, n - 1, 0, 0, 0})
+		all = b.Do("Pad", x, []int64{0, 0, n - 1, 0, 0, 0})
 	}
-	y := b.do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.Input(1), 0)))
+	y := b.Do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.Input(1), 0)))
 	switch a := b.Op.Text("activation", "none"); a {
 	case "none":
 	case "silu", "swish":
@@ -106,7 +106,7 @@ func causalConv(b *Builder) []variable {
 	default:
 		b.Fail("activation %q", a)
 	}
-	return []variable{y, b.do("Slice", all, b.unsqueeze(b.size(x, 2), 0), []int64{1 << 62}, []int64{2})}
+	return []variable{y, b.Do("Slice", all, b.unsqueeze(b.size(x, 2), 0), []int64{1 << 62}, []int64{2})}
 }
 
 // unfold takes windows of a dimension, which become the last one.
@@ -117,21 +117,21 @@ func unfold(b *Builder) []variable {
 	if size < 1 || step < 1 {
 		b.Fail("windows of %d, %d apart", size, step)
 	}
-	first := b.do("Range", Int64(0), b.sub(b.size(x, axis), int(size-1)), Int64(step))
-	y := b.do("Gather", x, b.add(b.unsqueeze(first, 1), b.upTo(Int64(size))), Int("axis", int64(axis)))
+	first := b.Do("Range", Int64(0), b.sub(b.size(x, axis), int(size-1)), Int64(step))
+	y := b.Do("Gather", x, b.add(b.unsqueeze(first, 1), b.upTo(Int64(size))), Int("axis", int64(axis)))
 	perm := slices.Delete(lists.Range[int64](n+1), axis+1, axis+2)
 	return []variable{b.transpose(y, append(perm, int64(axis+1))...)}
 }
 
 // dynamicPads cuts off what is padded.
 func dynamicPads(b *Builder) []variable {
-	y := b.do("ConvTranspose", b.x(0), b.x(1), b.x(3), b.keep("auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"))
+	y := b.Do("ConvTranspose", b.x(0), b.x(1), b.x(3), b.keep("auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"))
 	if !b.Has(2) {
 		return []variable{y}
 	}
 	pads, n := b.integers(2), int64(b.rankOf(y)-2)
-	ends := b.sub(b.rest(b.do("Shape", y), 0, 2), b.slice(pads, 0, n, 2*n))
-	return []variable{b.do("Slice", y, b.slice(pads, 0, 0, n), ends, lists.Range[int64](int(n + 2))[2:])}
+	ends := b.sub(b.rest(b.Do("Shape", y), 0, 2), b.slice(pads, 0, n, 2*n))
+	return []variable{b.Do("Slice", y, b.slice(pads, 0, 0, n), ends, lists.Range[int64](int(n + 2))[2:])}
 }
 
 // expertWeights returns the weights of experts, [experts, inputs, outputs], that are quantized, in blocks of a row or whole rows.
@@ -164,7 +164,7 @@ func (b *Builder) experts(first, bias1, second, bias2, third, bias3 variable) va
 	x, router := b.x(0), b.x(1)
 	rows := b.reshape(x, 1, -1, b.number(first, 1))
 	each := func(y, w, bias variable) variable {
-		if y = b.do("MatMul", y, w); bias != nil {
+		if y = b.Do("MatMul", y, w); bias != nil {
 			y = b.add(y, b.unsqueeze(bias, 1))
 		}
 		return y
@@ -175,17 +175,17 @@ func (b *Builder) experts(first, bias1, second, bias2, third, bias3 variable) va
 	}
 	y := each(h, second, bias2) // [experts, tokens, outputs]
 	best := b.several(2, "TopK", router, []int64{b.Op.Int("k", 1)}, Int("axis", 1))
-	chosen := b.do("Softmax", best[0], Int("axis", 1))
+	chosen := b.Do("Softmax", best[0], Int("axis", 1))
 	// Normalized weights are a softmax of the chosen experts alone, as QMoE always has them. Others
 	// come from a softmax of all.
 	if b.Op.Int("normalize_routing_weights", 0) == 0 && b.Type == "MoE" {
-		chosen = b.do("GatherElements", b.do("Softmax", router, Int("axis", 1)), best[1], Int("axis", 1))
+		chosen = b.Do("GatherElements", b.Do("Softmax", router, Int("axis", 1)), best[1], Int("axis", 1))
 	}
 	// Zeros for the others. The number of tokens is data, so they are made of the router's values.
-	weights := b.do("ScatterElements", b.mul(router, 0), best[1], chosen, Int("axis", 1)) // [tokens, experts]
+	weights := b.Do("ScatterElements", b.mul(router, 0), best[1], chosen, Int("axis", 1)) // [tokens, experts]
 	y = b.mul(y, b.unsqueeze(b.transpose(weights, 1, 0), 2))
-	sum := b.do("ReduceSum", y, []int64{0}, Int("keepdims", 0))
-	return b.do("Reshape", sum, b.do("Shape", x))
+	sum := b.Do("ReduceSum", y, []int64{0}, Int("keepdims", 0))
+	return b.Do("Reshape", sum, b.Do("Shape", x))
 }
 
 // expertActivation applies activation_type. Of swiglu, gates and values are in turns, or one behind the other.
@@ -194,7 +194,7 @@ func (b *Builder) expertActivation(x variable) variable {
 	case "identity":
 		return x
 	case "relu":
-		return b.do("Relu", x)
+		return b.Do("Relu", x)
 	case "gelu":
 		return b.fastGelu(x)
 	case "silu":
@@ -206,13 +206,13 @@ func (b *Builder) expertActivation(x variable) variable {
 			gate, value = b.slice(x, 2, 0, n/2), b.rest(x, 2, n/2)
 		} else {
 			every := func(from int64) variable {
-				return b.do("Slice", x, []int64{from}, []int64{n}, []int64{2}, []int64{2})
+				return b.Do("Slice", x, []int64{from}, []int64{n}, []int64{2}, []int64{2})
 			}
 			gate, value = every(0), every(1)
 		}
 		if limit := b.Attribute("swiglu_limit"); limit != nil {
 			most := float64(limit.Float)
-			gate, value = b.do("Min", gate, most), b.do("Clip", value, -most, most)
+			gate, value = b.Do("Min", gate, most), b.Do("Clip", value, -most, most)
 		}
 		return b.mul(b.gated(gate, float64(b.Op.Float("activation_alpha", 1))), b.add(value, float64(b.Op.Float("activation_beta", 0))))
 	default:
@@ -225,9 +225,9 @@ func (b *Builder) expertActivation(x variable) variable {
 // of the input are not looked at.
 func wordConv(b *Builder) []variable {
 	words, length := b.size(b.Input(0), 0), b.size(b.Input(0), 1)
-	used := b.do("Slice", b.reshape(b.Input(0), -1), []int64{0}, b.unsqueeze(b.mul(words, length), 0), []int64{0})
-	ids := b.do("Reshape", used, b.vector(words, length))
-	x := b.unsqueeze(b.do("Gather", b.x(3), ids, Int("axis", 0)), 1) // [words, 1, characters, size]
-	y := b.do("Tanh", b.do("Conv", x, b.x(1), b.x(2)))
-	return []variable{b.do("ReduceMax", y, []int64{2, 3}, Int("keepdims", 0))}
+	used := b.Do("Slice", b.reshape(b.Input(0), -1), []int64{0}, b.unsqueeze(b.mul(words, length), 0), []int64{0})
+	ids := b.Do("Reshape", used, b.vector(words, length))
+	x := b.unsqueeze(b.Do("Gather", b.x(3), ids, Int("axis", 0)), 1) // [words, 1, characters, size]
+	y := b.Do("Tanh", b.Do("Conv", x, b.x(1), b.x(2)))
+	return []variable{b.Do("ReduceMax", y, []int64{2, 3}, Int("keepdims", 0))}
 }

@@ -14,14 +14,14 @@ var contribProducts = []Operator{
 	contrib("FusedMatMul", 2, 2, nil, fusedMatMul),
 	contrib("TransposeMatMul", 2, 2, nil, fusedMatMul),
 	contrib("FusedGemm", 2, 3, nil, func(b *Builder) []variable {
-		y := b.do("Gemm", b.x(0), b.x(1), b.x(2), b.keep("alpha", "beta", "transA", "transB"))
+		y := b.Do("Gemm", b.x(0), b.x(1), b.x(2), b.keep("alpha", "beta", "transA", "transB"))
 		return []variable{b.activated(y, b.keep("activation_alpha", "activation_beta"))}
 	}),
 	contrib("GemmFastGelu", 2, 3, nil, func(b *Builder) []variable {
-		return []variable{b.fastGelu(b.plus(b.do("MatMul", b.x(0), b.x(1)), b.x(2)))}
+		return []variable{b.fastGelu(b.plus(b.Do("MatMul", b.x(0), b.x(1)), b.x(2)))}
 	}),
 	contrib("FusedConv", 2, 4, nil, func(b *Builder) []variable {
-		y := b.do("Conv", b.x(0), b.x(1), b.x(2), b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
+		y := b.Do("Conv", b.x(0), b.x(1), b.x(2), b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
 		return []variable{b.activated(b.plus(y, b.x(3)), b.keep("activation_params"))}
 	}),
 	contrib("MatMulNBits", 3, 6, func(c *Call) {
@@ -32,13 +32,13 @@ var contribProducts = []Operator{
 	}, matMulBnb4),
 	contrib("GatherBlockQuantized", 3, 4, nil, gatherBlocks),
 	contrib("MatMulInteger16", 2, 2, nil, func(b *Builder) []variable {
-		return []variable{b.do("MatMul", b.cast(b.x(0), onnx.Int32), b.cast(b.x(1), onnx.Int32))}
+		return []variable{b.Do("MatMul", b.cast(b.x(0), onnx.Int32), b.cast(b.x(1), onnx.Int32))}
 	}),
 	contrib("CDist", 2, 2, nil, func(b *Builder) []variable {
 		d := b.sub(b.unsqueeze(b.x(0), 1), b.unsqueeze(b.x(1), 0))
-		y := b.do("ReduceSum", b.mul(d, d), []int64{2}, Int("keepdims", 0))
+		y := b.Do("ReduceSum", b.mul(d, d), []int64{2}, Int("keepdims", 0))
 		if b.Op.Text("metric", "sqeuclidean") == "euclidean" {
-			y = b.do("Sqrt", y)
+			y = b.Do("Sqrt", y)
 		}
 		return []variable{y}
 	}),
@@ -68,7 +68,7 @@ func fusedMatMul(b *Builder) []variable {
 		}
 		return x
 	}
-	y := b.do("MatMul", factor(0, "transA", "transBatchA"), factor(1, "transB", "transBatchB"))
+	y := b.Do("MatMul", factor(0, "transA", "transBatchA"), factor(1, "transB", "transBatchB"))
 	if alpha := b.Op.Float("alpha", 1); alpha != 1 {
 		y = b.mul(y, float64(alpha))
 	}
@@ -95,9 +95,9 @@ func (b *Builder) activated(x variable, parameters []*onnx.Attribute) variable {
 		if len(own) != 2 {
 			b.Fail("a Clip without bounds")
 		}
-		return b.do("Clip", x, float64(own[0].Float), float64(own[1].Float))
+		return b.Do("Clip", x, float64(own[0].Float), float64(own[1].Float))
 	case "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid", "HardSwish", "Elu", "Selu", "Softplus", "Softsign", "ThresholdedRelu":
-		return b.do(name, x, own)
+		return b.Do(name, x, own)
 	}
 	b.Fail("activation %q", name)
 	return nil
@@ -117,8 +117,8 @@ func (b *Builder) unpacked(x variable, bits int64) variable {
 		left = append(left, n)
 	}
 	shift, _ := Integers(left, onnx.Uint8, int64(len(left)))
-	high := b.do("BitShift", b.unsqueeze(x, -1), shift, String("direction", "LEFT"))
-	parts := b.do("BitShift", high, int(8-bits), String("direction", "RIGHT"))
+	high := b.Do("BitShift", b.unsqueeze(x, -1), shift, String("direction", "LEFT"))
+	parts := b.Do("BitShift", high, int(8-bits), String("direction", "RIGHT"))
 	shape := slices.Repeat([]int64{0}, b.rankOf(x))
 	shape[len(shape)-1] = -1
 	return b.reshape(parts, shape...)
@@ -161,13 +161,13 @@ func matMulNBits(b *Builder) []variable {
 			if b.rankOf(v) == 0 {
 				return v
 			}
-			return b.do("Gather", v, b.slice(b.Input(4), 0, 0, k), Int("axis", 1))
+			return b.Do("Gather", v, b.slice(b.Input(4), 0, 0, k), Int("axis", 1))
 		}
 		w, zero, scale = b.reshape(b.slice(q, 1, 0, k), n, k, 1), each(zero), each(scale)
 	}
 	// The last block of a row is filled up in the file.
 	w = b.slice(b.reshape(b.blocks(w, zero, scale), n, -1), 1, 0, k)
-	return []variable{b.plus(b.do("MatMul", b.x(0), b.transpose(w, 1, 0)), b.x(5))}
+	return []variable{b.plus(b.Do("MatMul", b.x(0), b.transpose(w, 1, 0)), b.x(5))}
 }
 
 // The numbers that the codes of four bits of the library bitsandbytes stand for, by quant_type.
@@ -188,10 +188,10 @@ func matMulBnb4(b *Builder) []variable {
 	pairs := b.reshape(b.unpacked(b.reshape(b.x(1), -1), 4), -1, 2)
 	high := b.concat(1, b.slice(pairs, 1, 1, 2), b.slice(pairs, 1, 0, 1))
 	code := b.slice(b.reshape(high, -1), 0, 0, k*n)
-	w := b.do("Gather", vectorOf(bnb4[kind][:]...), b.cast(code, onnx.Int32), Int("axis", 0))
-	scale := b.do("Tile", b.reshape(b.x(2), many, 1), []int64{1, size})
+	w := b.Do("Gather", vectorOf(bnb4[kind][:]...), b.cast(code, onnx.Int32), Int("axis", 0))
+	scale := b.Do("Tile", b.reshape(b.x(2), many, 1), []int64{1, size})
 	w = b.mul(w, b.slice(b.reshape(scale, -1), 0, 0, k*n))
-	return []variable{b.do("MatMul", b.x(0), b.transpose(b.reshape(w, n, k), 1, 0))}
+	return []variable{b.Do("MatMul", b.x(0), b.transpose(b.reshape(w, n, k), 1, 0))}
 }
 
 // gatherBlocks takes codes of a tensor that is quantized in blocks, and makes numbers of those alone.
@@ -201,7 +201,7 @@ func gatherBlocks(b *Builder) []variable {
 	if gather == quantize || size < 1 || packed && quantize != rank-1 {
 		b.Fail("gather_axis %d and quantize_axis %d of %d dimensions in blocks of %d", gather, quantize, rank, size)
 	}
-	take := func(x variable) variable { return b.do("Gather", x, b.Input(1), Int("axis", int64(gather))) }
+	take := func(x variable) variable { return b.Do("Gather", x, b.Input(1), Int("axis", int64(gather))) }
 	// ONNX has types of four bits, which DequantizeLinear takes. Bytes are packed by the operator.
 	if !packed {
 		// The dimensions of the indices take the place of the gathered one.
@@ -212,7 +212,7 @@ func gatherBlocks(b *Builder) []variable {
 		if b.Has(3) {
 			zero = take(b.Input(3))
 		}
-		return []variable{b.do("DequantizeLinear", take(b.Input(0)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))}
+		return []variable{b.Do("DequantizeLinear", take(b.Input(0)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))}
 	}
 	bits := b.Op.Int("bits", 4)
 	many := b.number(b.Input(2), -1)
@@ -227,7 +227,7 @@ func gatherBlocks(b *Builder) []variable {
 	if n != many*size {
 		pads := make([]int64, 2*len(shape))
 		pads[len(pads)-1] = many*size - n
-		q = b.do("Pad", q, pads)
+		q = b.Do("Pad", q, pads)
 	}
 	shape[len(shape)-1] = many
 	w := b.blocks(b.reshape(q, append(shape, size)...), zero, b.unsqueeze(take(b.x(2)), -1))

@@ -20,20 +20,20 @@ var contribQuantization = []Operator{
 	contrib("QGemm", 6, 9, nil, qGemm),
 	quantized("QLinearAdd", 7, 8, func(b *Builder) variable { return b.add(b.dequantized(0, 1, 2), b.dequantized(3, 4, 5)) }, 6),
 	quantized("QLinearMul", 7, 8, func(b *Builder) variable { return b.mul(b.dequantized(0, 1, 2), b.dequantized(3, 4, 5)) }, 6),
-	quantized("QLinearSigmoid", 4, 5, func(b *Builder) variable { return b.do("Sigmoid", b.dequantized(0, 1, 2)) }, 3),
+	quantized("QLinearSigmoid", 4, 5, func(b *Builder) variable { return b.Do("Sigmoid", b.dequantized(0, 1, 2)) }, 3),
 	quantized("QLinearLeakyRelu", 4, 5, func(b *Builder) variable {
-		return b.do("LeakyRelu", b.dequantized(0, 1, 2), b.keep("alpha"))
+		return b.Do("LeakyRelu", b.dequantized(0, 1, 2), b.keep("alpha"))
 	}, 3),
 	quantized("QLinearSoftmax", 5, 5, qSoftmax, 3),
 	quantized("QLinearWhere", 9, 9, func(b *Builder) variable {
-		return b.do("Where", b.x(0), b.dequantized(1, 2, 3), b.dequantized(4, 5, 6))
+		return b.Do("Where", b.x(0), b.dequantized(1, 2, 3), b.dequantized(4, 5, 6))
 	}, 7),
 	quantized("QLinearReduceMean", 4, 5, func(b *Builder) variable {
 		axes := b.Ints("axes")
 		if axes == nil {
 			axes = lists.Range[int64](b.rankOf(b.x(0)))
 		}
-		return b.do("ReduceMean", b.dequantized(0, 1, 2), axes, b.keep("keepdims"))
+		return b.Do("ReduceMean", b.dequantized(0, 1, 2), axes, b.keep("keepdims"))
 	}, 3),
 	quantized("QLinearConcat", 5, -1, func(b *Builder) variable {
 		var parts []variable
@@ -44,22 +44,22 @@ var contribQuantization = []Operator{
 	}, 0),
 	quantized("QLinearAveragePool", 4, 5, func(b *Builder) variable {
 		return b.channelsSecond(b.dequantized(0, 1, 2), func(x variable) variable {
-			return b.do("AveragePool", x, b.wholeWindows(x, b.keep("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")))
+			return b.Do("AveragePool", x, b.wholeWindows(x, b.keep("auto_pad", "ceil_mode", "count_include_pad", "kernel_shape", "pads", "strides")))
 		})
 	}, 3),
 	quantized("QLinearGlobalAveragePool", 4, 5, func(b *Builder) variable {
-		return b.channelsSecond(b.dequantized(0, 1, 2), func(x variable) variable { return b.do("GlobalAveragePool", x) })
+		return b.channelsSecond(b.dequantized(0, 1, 2), func(x variable) variable { return b.Do("GlobalAveragePool", x) })
 	}, 3),
 	contrib("QLinearConv", 8, 9, nil, func(b *Builder) []variable {
 		return []variable{b.channelsSecond(b.x(0), func(x variable) variable {
-			return b.do("QLinearConv", x, b.x(1), b.x(2), b.x(3), b.x(4), b.x(5), b.x(6), b.x(7), b.x(8),
+			return b.Do("QLinearConv", x, b.x(1), b.x(2), b.x(3), b.x(4), b.x(5), b.x(6), b.x(7), b.x(8),
 				b.keep("auto_pad", "dilations", "group", "kernel_shape", "pads", "strides"))
 		})}
 	}),
 	contrib("NhwcMaxPool", 1, 1, nil, func(b *Builder) []variable {
 		return []variable{b.withChannelsSecond(b.x(0), func(x variable) variable {
 			list, none := b.fittingPads(x, b.keep("auto_pad", "ceil_mode", "dilations", "kernel_shape", "pads", "strides"))
-			y := b.do("MaxPool", x, list)
+			y := b.Do("MaxPool", x, list)
 			for _, axis := range none {
 				y = b.slice(y, axis, 0, 0)
 			}
@@ -72,12 +72,12 @@ var contribQuantization = []Operator{
 			elem = b.Elem(2)
 		}
 		if elem.Bits() == 8 {
-			return []variable{b.do("QuantizeLinear", b.x(0), b.x(1), b.x(2), b.keep("axis"))}
+			return []variable{b.Do("QuantizeLinear", b.x(0), b.x(1), b.x(2), b.keep("axis"))}
 		}
 		// Versions before 21 have no integers of 16 bits.
 		least, most, _ := elem.Limits()
-		y := b.add(b.do("Round", b.div(b.x(0), b.alongAxis(b.x(1)))), b.alongAxis(b.cast(b.x(2), onnx.Float)))
-		return []variable{b.cast(b.do("Clip", y, float64(least), float64(most)), elem)}
+		y := b.add(b.Do("Round", b.div(b.x(0), b.alongAxis(b.x(1)))), b.alongAxis(b.cast(b.x(2), onnx.Float)))
+		return []variable{b.cast(b.Do("Clip", y, float64(least), float64(most)), elem)}
 	}),
 	contrib("DequantizeLinear", 2, 3, nil, func(b *Builder) []variable {
 		y := b.cast(b.x(0), onnx.Float)
@@ -108,7 +108,7 @@ var contribQuantization = []Operator{
 // quantized returns an operator whose result is quantized with the scale that an input is, and the zero point behind it.
 func quantized(typ string, minInputs, maxInputs int, body func(*Builder) variable, scale int) Operator {
 	return contrib(typ, minInputs, maxInputs, nil, func(b *Builder) []variable {
-		return []variable{b.do("QuantizeLinear", body(b), b.x(scale), b.x(scale+1))}
+		return []variable{b.Do("QuantizeLinear", body(b), b.x(scale), b.x(scale+1))}
 	})
 }
 
@@ -117,12 +117,12 @@ func (b *Builder) dequantized(x, scale, zero int) variable {
 	if !b.Has(x) {
 		return nil
 	}
-	return b.do("DequantizeLinear", b.x(x), b.x(scale), b.x(zero))
+	return b.Do("DequantizeLinear", b.x(x), b.x(scale), b.x(zero))
 }
 
 // product multiplies matrices of integers, and the sums with a scale.
 func (b *Builder) product(x, y, zeroX, zeroY, scale, bias variable) variable {
-	sums := b.do("MatMulInteger", x, y, zeroX, zeroY)
+	sums := b.Do("MatMulInteger", x, y, zeroX, zeroY)
 	return b.plus(b.mul(b.cast(sums, onnx.Float), scale), bias)
 }
 
@@ -134,12 +134,12 @@ func qGemm(b *Builder) []variable {
 	if b.Op.Int("transB", 0) != 0 {
 		y = b.transpose(y, 1, 0)
 	}
-	sums := b.do("MatMulInteger", x, y, b.x(2), zeroY)
+	sums := b.Do("MatMulInteger", x, y, b.x(2), zeroY)
 	sums = b.plus(sums, b.x(6))
 	scale := b.mul(b.mul(b.x(1), b.x(4)), float64(b.Op.Float("alpha", 1)))
 	out := b.mul(b.cast(sums, onnx.Float), scale)
 	if b.Has(7) {
-		out = b.do("QuantizeLinear", out, b.x(7), b.x(8))
+		out = b.Do("QuantizeLinear", out, b.x(7), b.x(8))
 	}
 	return []variable{out}
 }
@@ -152,15 +152,15 @@ func qSoftmax(b *Builder) variable {
 	y := x
 	flatten := b.Op.Int("opset", 0) < softmaxVersion
 	if flatten {
-		y, axis = b.do("Flatten", x, Int("axis", int64(axis))), 1
+		y, axis = b.Do("Flatten", x, Int("axis", int64(axis))), 1
 	}
 	n, known := b.known(y, axis)
 	count := b.size(y, axis)
-	if y = b.do("Softmax", y, Int("axis", int64(axis))); b.Elem(0) == onnx.Uint8 && (!known || n == 1) {
-		y = b.mul(y, b.cast(b.do("Greater", count, 1), onnx.Float))
+	if y = b.Do("Softmax", y, Int("axis", int64(axis))); b.Elem(0) == onnx.Uint8 && (!known || n == 1) {
+		y = b.mul(y, b.cast(b.Do("Greater", count, 1), onnx.Float))
 	}
 	if flatten {
-		y = b.do("Reshape", y, b.do("Shape", x))
+		y = b.Do("Reshape", y, b.Do("Shape", x))
 	}
 	return y
 }

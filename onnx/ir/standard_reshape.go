@@ -27,10 +27,13 @@ func inferReshape(c *Call) {
 			infer = i
 		case isNumber && n == 0 && c.Op.Int("allowzero", 0) == 0:
 			sizes[i] = UnknownDim
-			if ranked && i >= len(in) {
+			switch {
+			case !ranked:
+			case i >= len(in) && (c.inputs[1].IsConstant() || product(in).Differs(Known(0))):
 				c.Fail("size %d is 0, which is that of the input, and there is none", i)
-			}
-			if ranked {
+			case i >= len(in):
+				sizes[i] = d // it was computed, of the sizes of an empty tensor
+			default:
 				sizes[i], rest[i] = in[i], taken
 				low, _ := in[i].bounds(0)
 				empty = empty || low < 1

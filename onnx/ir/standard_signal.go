@@ -98,10 +98,10 @@ func stft(b *Builder) []variable {
 	if dims[1].Plus(Known(1)).AtMost(size) {
 		b.Fail("frames of %v of a signal of %v", size, dims[1])
 	}
-	starts := b.do("Range", Int64(0), b.add(b.sub(b.size(x, 1), length), 1), b.scalar(b.integers(1)))
-	y := b.do("Gather", x, b.add(b.unsqueeze(starts, 1), b.upTo(length)), Int("axis", 1)) // [N, frames, length, parts]
+	starts := b.Do("Range", Int64(0), b.add(b.sub(b.size(x, 1), length), 1), b.scalar(b.integers(1)))
+	y := b.Do("Gather", x, b.add(b.unsqueeze(starts, 1), b.upTo(length)), Int("axis", 1)) // [N, frames, length, parts]
 	if window != nil {
 		y = b.mul(y, b.unsqueeze(window, 1))
 	}
-	return []variable{b.do("DFT", y, nil, Int64(2), Int("onesided", b.Op.Int("onesided", 1)))}
+	return []variable{b.Do("DFT", y, nil, Int64(2), Int("onesided", b.Op.Int("onesided", 1)))}
 }

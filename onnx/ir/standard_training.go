@@ -23,8 +23,8 @@ var standardTraining = slices.Concat(
 		{Domain: training, Type: "Adam", MinInputs: 3, MaxInputs: -1, Body: func(b *Builder) []variable {
 			alpha, beta := b.float("alpha", 0.9), b.float("beta", 0.999)
 			rate, t := b.x(0), b.cast(b.x(1), onnx.Float)
-			left := func(f float64) variable { return b.sub(scalarOf(1), b.do("Pow", scalarOf(f), t)) }
-			rate = b.do("Where", b.do("Greater", t, 0), b.div(b.mul(rate, b.do("Sqrt", left(beta))), left(alpha)), rate)
+			left := func(f float64) variable { return b.sub(scalarOf(1), b.Do("Pow", scalarOf(f), t)) }
+			rate = b.Do("Where", b.Do("Greater", t, 0), b.div(b.mul(rate, b.Do("Sqrt", left(beta))), left(alpha)), rate)
 			return b.steps(4, func(x, g variable, sums []variable) []variable {
 				v := b.add(b.mul(sums[0], alpha), b.mul(g, 1-alpha))
 				h := b.add(b.mul(sums[1], beta), b.mul(b.mul(g, g), 1-beta))
@@ -34,7 +34,7 @@ var standardTraining = slices.Concat(
 		}},
 		{Domain: training, Type: "Momentum", MinInputs: 3, MaxInputs: -1, Body: func(b *Builder) []variable {
 			alpha, rate := b.float("alpha", 0), b.x(0)
-			beta := b.do("Where", b.do("Greater", b.x(1), 0), scalarOf(b.float("beta", 0)), scalarOf(1))
+			beta := b.Do("Where", b.Do("Greater", b.x(1), 0), scalarOf(b.float("beta", 0)), scalarOf(1))
 			return b.steps(3, func(x, g variable, sums []variable) []variable {
 				v := b.add(b.mul(sums[0], alpha), b.mul(g, beta))
 				move := v
@@ -59,7 +59,7 @@ func (b *Builder) float(name string, otherwise float32) float64 {
 
 // rooted returns the square root, and a little more.
 func (b *Builder) rooted(h variable) variable {
-	return b.add(b.do("Sqrt", h), b.float("epsilon", 1e-6))
+	return b.add(b.Do("Sqrt", h), b.float("epsilon", 1e-6))
 }
 
 // steps makes a step of training for each tensor. The inputs are so many lists one behind the other: tensors,

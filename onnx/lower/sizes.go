@@ -6,7 +6,6 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/lists"
-	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -230,15 +229,12 @@ func (c *call) result(values ...int) []ir.Dim {
 	inputs := make([]*fgraph.Variable, len(c.in))
 	for k, x := range c.in {
 		v, err := c.standIn(k, x)
-		if err == nil && x != nil && slices.Contains(values, k) && !c.says(v) {
-			var t *onnx.Tensor
-			t, err = TensorOf("", c.array(k), x.elem)
-			v = ir.Constant(ir.NewValue(t, ""), "")
-		}
 		if err != nil {
 			c.fail("%w", err)
 		}
-		inputs[k] = v
+		if inputs[k] = v; x != nil && slices.Contains(values, k) && !c.says(v) {
+			inputs[k] = fgraph.NewInput(ir.TypeOf(v).WithData(numbers(c.ints(k))), "")
+		}
 	}
 	types, err := c.types().Infer(c.op, inputs)
 	if err != nil {

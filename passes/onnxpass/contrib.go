@@ -1,7 +1,6 @@
 package onnxpass
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -13,74 +12,47 @@ import (
 // contribFunctions are about nodes that ONNX Runtime has.
 func contribFunctions(v vocabulary) []pattern.Function {
 	return append(slices.Clone(contribGuards),
-		pattern.NewBuilder("(whole_rows m s n)", 1, "the mask m with a row for each of the scores s, and not one for all; of n, whose last dimension but one is that of rows", v.wholeRows),
-		pattern.NewBuilder("(heads_together n)", 1, "[N, heads, rows, size] as [N, rows, heads*size]", func(a pattern.Args) (*fgraph.Variable, error) {
-			dims, _ := ir.TypeOf(a.Vars[0]).Shape()
-			n, ok := dims[1].Times(dims[3]).Number()
-			if !ok {
-				return nil, fmt.Errorf("%w: unknown sizes", errNotComputed)
-			}
-			x, err := v.operators.Make("Transpose", []*onnx.Attribute{ir.Ints("perm", 0, 2, 1, 3)}, a.Vars[0])
-			if err != nil {
-				return nil, err
-			}
-			return v.operators.Make("Reshape", nil, x, ir.Int64s(0, 0, n))
+		v.building("(whole_rows m s n)", 1, "the mask m with a row for each of the scores s, and not one for all; of n, whose last dimension but one is that of rows", wholeRows),
+		v.building("(heads_together n)", 1, "[N, heads, rows, size] as [N, rows, heads*size]", func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable {
+			dims, _ := ir.TypeOf(vars[0]).Shape()
+			return b.Do("Reshape", b.Do("Transpose", vars[0], ir.Ints("perm", 0, 2, 1, 3)), []int64{0, 0, number(b, dims[1].Times(dims[3]))})
 		}),
-		pattern.NewBuilder("(rows_of t)", 1, "[N, rows, size] as a table [N*rows, size]", func(a pattern.Args) (*fgraph.Variable, error) {
-			dims, _ := ir.TypeOf(a.Vars[0]).Shape()
-			n, ok := dims[len(dims)-1].Number()
-			if !ok {
-				return nil, fmt.Errorf("%w: an unknown size", errNotComputed)
-			}
-			return v.operators.Make("Reshape", nil, a.Vars[0], ir.Int64s(-1, n))
+		v.building("(rows_of t)", 1, "[N, rows, size] as a table [N*rows, size]", func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable {
+			dims, _ := ir.TypeOf(vars[0]).Shape()
+			return b.Do("Reshape", vars[0], []int64{-1, number(b, dims[len(dims)-1])})
 		}),
-		pattern.NewBuilder("(places t)", 1, "where the rows of t, [N, rows, size], are in the table that they are", v.places),
+		v.building("(places t)", 1, "where the rows of t, [N, rows, size], are in the table that they are", func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable {
+			shape := sizes(b, vars[0], 0, 2)
+			n := b.Do("ReduceProd", shape, ir.Int("keepdims", 0))
+			return b.Do("Reshape", b.Do("Range", ir.Int64(0), n, ir.Int64(1)), shape)
+		}),
 	)
 }
 
-// wholeRows expands a mask: ONNX Runtime wants a row for each query.
-func (v vocabulary) wholeRows(a pattern.Args) (*fgraph.Variable, error) {
-	m, n := a.Vars[0], a.Vars[2]
-	rows, _ := ir.TypeOf(m).Shape()
-	scores, _ := ir.TypeOf(a.Vars[1]).Shape()
-	if rows[2].Same(scores[2]) {
-		return m, nil
+// number returns a size, which has to be known.
+func number(b *ir.Builder, d ir.Dim) int64 {
+	n, ok := d.Number()
+	if !ok {
+		b.Fail("an unknown size %v", d)
 	}
-	length, err := v.sizes(n, int64(ir.TypeOf(n).Rank()-2), 1)
-	if err != nil {
-		return nil, err
+	return n
+}
+
+// wholeRows expands a mask: ONNX Runtime wants a row for each query.
+func wholeRows(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable {
+	m, n := vars[0], vars[2]
+	rows, _ := ir.TypeOf(m).Shape()
+	scores, _ := ir.TypeOf(vars[1]).Shape()
+	if rows[2].Same(scores[2]) {
+		return m
 	}
 	one := ir.Int64s(1)
-	shape, err := v.operators.Make("Concat", []*onnx.Attribute{ir.Int("axis", 0)}, one, one, length, one)
-	if err != nil {
-		return nil, err
-	}
-	return v.operators.Make("Expand", nil, m, shape)
+	return b.Do("Expand", m, b.Do("Concat", one, one, sizes(b, n, int64(ir.TypeOf(n).Rank()-2), 1), one, ir.Int("axis", 0)))
 }
 
 // sizes returns some sizes of a tensor.
-func (v vocabulary) sizes(x *fgraph.Variable, from, n int64) (*fgraph.Variable, error) {
-	shape, err := v.operators.Make("Shape", nil, x)
-	if err != nil {
-		return nil, err
-	}
-	return v.operators.Make("Slice", nil, shape, ir.Int64s(from), ir.Int64s(from+n), ir.Int64s(0))
-}
-
-// places returns the numbers from 0 on in the shape of the first two dimensions of a tensor.
-func (v vocabulary) places(a pattern.Args) (*fgraph.Variable, error) {
-	shape, err := v.sizes(a.Vars[0], 0, 2)
-	if err != nil {
-		return nil, err
-	}
-	n, err := v.operators.Make("ReduceProd", []*onnx.Attribute{ir.Int("keepdims", 0)}, shape)
-	if err != nil {
-		return nil, err
-	}
-	if n, err = v.operators.Make("Range", nil, ir.Int64(0), n, ir.Int64(1)); err != nil {
-		return nil, err
-	}
-	return v.operators.Make("Reshape", nil, n, shape)
+func sizes(b *ir.Builder, x *fgraph.Variable, from, n int64) *fgraph.Variable {
+	return b.Do("Slice", b.Do("Shape", x), []int64{from}, []int64{from + n}, []int64{0})
 }
 
 var contribGuards = []pattern.Function{

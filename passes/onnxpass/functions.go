@@ -16,6 +16,20 @@ func (v vocabulary) functions() []pattern.Function {
 		})
 }
 
+// building returns a function of rules that builds a value of others.
+func (v vocabulary) building(usage string, depth int, doc string, build func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable) pattern.Function {
+	return pattern.NewBuilder(usage, depth, doc, func(a pattern.Args) (*fgraph.Variable, error) {
+		return v.operators.Build(func(b *ir.Builder) *fgraph.Variable { return build(b, a.Vars) })
+	})
+}
+
+// computing is building for a value that is computed at once.
+func (v vocabulary) computing(usage string, depth int, doc string, build func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable) pattern.Function {
+	return pattern.NewBuilder(usage, depth, doc, func(a pattern.Args) (*fgraph.Variable, error) {
+		return v.compute(a, func(b *ir.Builder) *fgraph.Variable { return build(b, a.Vars) })
+	})
+}
+
 // sameType reports whether two values are known to have the same type and shape.
 func sameType(x, y *fgraph.Variable) bool {
 	return ir.TypeOf(x).Elem() == ir.TypeOf(y).Elem() && sameShape(x, y)

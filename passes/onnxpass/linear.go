@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/hugepages"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/passes/onnxpass/internal/floats"
@@ -42,7 +43,7 @@ func linearFunctions(v vocabulary) []pattern.Function {
 		pattern.NewBuilder("(scale_inputs n s)", 2, "the weights of n with the factors s for the channels of its input", func(a pattern.Args) (*fgraph.Variable, error) {
 			return v.scaleWeights(a, a.Vars[0], a.Vars[1], false)
 		}),
-		pattern.NewBuilder("(response n c)", 2, "what the linear operator of n without bias gives for an input that has the numbers c for its channels everywhere", v.response),
+		v.computing("(response n c)", 2, "what the linear operator of n without bias gives for an input that has the numbers c for its channels everywhere", response),
 		pattern.NewGuardOfEach("linear(n)", 2, "n is used by linear operators with constant weights alone, as their input, and none is a large matrix", linearReaders),
 		pattern.NewGuardOfEach("unpadded(n)", 2, "the convolution of n has no padding", unpadded),
 		pattern.NewGuardOfEach("pointwise(n)", 2, "n is a convolution with kernels and steps of size 1 and without groups", pointwise),
@@ -53,12 +54,17 @@ func linearFunctions(v vocabulary) []pattern.Function {
 				!slices.ContainsFunc(n.Owner().Inputs()[1:], func(v *fgraph.Variable) bool { return !isVector(v) })
 		}),
 		pattern.NewGuardOfEach("vector(x)", 1, "x has one dimension", isVector),
-		pattern.NewBuilder("(slope n)", 2, "the factors that a batch normalization is: scale/sqrt(variance + epsilon)", v.slope),
-		pattern.NewBuilder("(offset n)", 2, "the terms that a batch normalization adds to its factors: bias - mean*scale/sqrt(variance + epsilon)", v.offset),
+		v.computing("(slope n)", 2, "the factors that a batch normalization is: scale/sqrt(variance + epsilon)", func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable {
+			return slope(b, vars[0])
+		}),
+		v.computing("(offset n)", 2, "the terms that a batch normalization adds to its factors: bias - mean*scale/sqrt(variance + epsilon)", func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable {
+			in := vars[0].Owner().Inputs()
+			return b.Do("Sub", in[2], b.Do("Mul", in[3], slope(b, vars[0])))
+		}),
 		pattern.NewGuard("smaller(a, b)", 1, "the product of the matrices that the weights a and b are is no larger than both together", func(a pattern.Args) bool {
 			return smallerProduct(a.Vars[0], a.Vars[1])
 		}),
-		pattern.NewBuilder("(mix_outputs n w)", 2, "the weights of the convolution n with the channels that a pointwise one with the weights w makes of its own", v.mixOutputs),
+		v.computing("(mix_outputs n w)", 2, "the weights of the convolution n with the channels that a pointwise one with the weights w makes of its own", mixOutputs),
 	}
 }
 
@@ -135,16 +141,14 @@ func (v vocabulary) channels(a pattern.Args, c, n *fgraph.Variable, axis int) (*
 	}
 	size, _ := dims[axis].Number()
 	// The constant may be one number for all channels, or have 1s for sizes.
-	flat, err := v.operators.Make("Reshape", nil, c, ir.Int64s(-1))
-	if err != nil {
-		return nil, err
-	}
-	return v.compute(a, "Expand", flat, ir.Int64s(size))
+	return v.compute(a, func(b *ir.Builder) *fgraph.Variable {
+		return b.Do("Expand", b.Do("Reshape", c, []int64{-1}), []int64{size})
+	})
 }
 
-// compute makes an apply and computes it.
-func (v vocabulary) compute(a pattern.Args, name string, inputs ...*fgraph.Variable) (*fgraph.Variable, error) {
-	x, err := v.operators.Make(name, nil, inputs...)
+// compute builds something and computes it.
+func (v vocabulary) compute(a pattern.Args, build func(b *ir.Builder) *fgraph.Variable) (*fgraph.Variable, error) {
+	x, err := v.operators.Build(build)
 	if err != nil {
 		return nil, err
 	}
@@ -198,18 +202,9 @@ func (v vocabulary) scaleWeights(a pattern.Args, n, s *fgraph.Variable, out bool
 	if x, err := scaledFloats(ir.ValueOf(w), ir.ValueOf(s), seen, factors); x != nil || err != nil {
 		return x, err
 	}
-	x, err := v.operators.Make("Reshape", nil, w, ir.Int64s(seen...))
-	if err != nil {
-		return nil, err
-	}
-	y, err := v.operators.Make("Reshape", nil, s, ir.Int64s(factors...))
-	if err != nil {
-		return nil, err
-	}
-	if x, err = v.operators.Make("Mul", nil, x, y); err != nil {
-		return nil, err
-	}
-	return v.compute(a, "Reshape", x, ir.Int64s(dims...))
+	return v.compute(a, func(b *ir.Builder) *fgraph.Variable {
+		return b.Do("Reshape", b.Do("Mul", b.Do("Reshape", w, seen), b.Do("Reshape", s, factors)), dims)
+	})
 }
 
 // scaledFloats returns the product of weights, seen as a tensor of a shape, and factors, whose sizes are
@@ -264,57 +259,31 @@ func scaledFloats(w, s *ir.Value, shape, factors []int64) (*fgraph.Variable, err
 
 // response returns what a linear operator makes of the same numbers everywhere: the sum over the kernel
 // and the channels of a group.
-func (v vocabulary) response(a pattern.Args) (*fgraph.Variable, error) {
-	n, c := a.Vars[0], a.Vars[1]
+func response(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable {
+	n, c := vars[0], vars[1]
 	w := n.Owner().Inputs()[1]
 	dims, ok := ir.TypeOf(w).Numbers()
-	if !ok || !isConstant(w) || len(dims) < 2 {
-		return nil, fmt.Errorf("%w: the weights are no constant", errNotComputed)
+	op, g := opOf(n), groupsOf(n)
+	if !ok || len(dims) < 2 || g < 1 || dims[0]%g != 0 {
+		b.Fail("weights %v of %d groups", w, g)
 	}
-	switch op := opOf(n); op.Type {
+	switch op.Type {
 	case "MatMul":
-		return v.compute(a, "MatMul", c, w)
+		return b.Do("MatMul", c, w)
 	case "Gemm":
-		row, err := v.operators.Make("Unsqueeze", nil, c, ir.Int64s(0))
-		if err != nil {
-			return nil, err
-		}
 		// alpha is a factor of the product and so of the response. beta is one of the bias.
-		if row, err = v.operators.Make("Gemm", []*onnx.Attribute{ir.Int("transB", op.Int("transB", 0)), ir.Float("alpha", op.Float("alpha", 1))}, row, w); err != nil {
-			return nil, err
-		}
-		return v.compute(a, "Squeeze", row, ir.Int64s(0))
+		row := b.Do("Gemm", b.Do("Unsqueeze", c, []int64{0}), w, ir.Int("transB", op.Int("transB", 0)), ir.Float("alpha", op.Float("alpha", 1)))
+		return b.Do("Squeeze", row, []int64{0})
 	case "Conv":
-		g := groupsOf(n)
 		sum := w
-		if len(dims) > 2 {
-			var axes []int64
-			for i := 2; i < len(dims); i++ {
-				axes = append(axes, int64(i))
-			}
-			var err error
-			if sum, err = v.operators.Make("ReduceSum", []*onnx.Attribute{ir.Int("keepdims", 0)}, w, ir.Int64s(axes...)); err != nil {
-				return nil, err
-			}
+		if kernel := lists.Range[int64](len(dims))[2:]; len(kernel) > 0 {
+			sum = b.Do("ReduceSum", w, kernel, ir.Int("keepdims", 0))
 		}
-		if g < 1 || dims[0]%g != 0 {
-			return nil, fmt.Errorf("%w: weights %v of %d groups", errNotComputed, dims, g)
-		}
-		matrices, err := v.operators.Make("Reshape", nil, sum, ir.Int64s(g, dims[0]/g, dims[1]))
-		if err != nil {
-			return nil, err
-		}
-		columns, err := v.operators.Make("Reshape", nil, c, ir.Int64s(g, dims[1], 1))
-		if err != nil {
-			return nil, err
-		}
-		products, err := v.operators.Make("MatMul", nil, matrices, columns)
-		if err != nil {
-			return nil, err
-		}
-		return v.compute(a, "Reshape", products, ir.Int64s(dims[0]))
+		matrices, columns := b.Do("Reshape", sum, []int64{g, dims[0] / g, dims[1]}), b.Do("Reshape", c, []int64{g, dims[1], 1})
+		return b.Do("Reshape", b.Do("MatMul", matrices, columns), []int64{dims[0]})
 	}
-	return nil, fmt.Errorf("%w: %s", errNotComputed, opOf(n))
+	b.Fail("%v is not linear", op)
+	return nil
 }
 
 // maxScaled bounds the bytes of a matrix that takes a factor of the other one. Scaled weights are new ones, beside those
@@ -367,36 +336,10 @@ func pointwise(n *fgraph.Variable) bool {
 		!slices.ContainsFunc(op.Ints("pads"), not(0))
 }
 
-// slope returns scale/sqrt(variance + epsilon) of a batch normalization of constants.
-func (v vocabulary) slope(a pattern.Args) (*fgraph.Variable, error) {
-	op, in := opOf(a.Vars[0]), a.Vars[0].Owner().Inputs()
-	epsilon, err := ir.Scalar(float64(op.Float("epsilon", 1e-5)), ir.TypeOf(in[4]).Elem())
-	if err != nil {
-		return nil, err
-	}
-	sum, err := v.operators.Make("Add", nil, in[4], epsilon)
-	if err != nil {
-		return nil, err
-	}
-	root, err := v.operators.Make("Sqrt", nil, sum)
-	if err != nil {
-		return nil, err
-	}
-	return v.compute(a, "Div", in[1], root)
-}
-
-// offset returns bias - mean*slope of a batch normalization of constants.
-func (v vocabulary) offset(a pattern.Args) (*fgraph.Variable, error) {
-	in := a.Vars[0].Owner().Inputs()
-	slope, err := v.slope(a)
-	if err != nil {
-		return nil, err
-	}
-	product, err := v.operators.Make("Mul", nil, in[3], slope)
-	if err != nil {
-		return nil, err
-	}
-	return v.compute(a, "Sub", in[2], product)
+// slope returns scale/sqrt(variance + epsilon) of a batch normalization.
+func slope(b *ir.Builder, n *fgraph.Variable) *fgraph.Variable {
+	in := n.Owner().Inputs()
+	return b.Do("Div", in[1], b.Do("Sqrt", b.Do("Add", in[4], float64(opOf(n).Float("epsilon", 1e-5)))))
 }
 
 // smallerProduct reports whether the product of two weights, of a MatMul [k, m] and [m, n] or of
@@ -425,24 +368,14 @@ func smallerProduct(x, y *fgraph.Variable) bool {
 }
 
 // mixOutputs returns the weights of a convolution and a pointwise one after it as those of one.
-func (v vocabulary) mixOutputs(a pattern.Args) (*fgraph.Variable, error) {
-	w, mix := a.Vars[0].Owner().Inputs()[1], a.Vars[1]
+func mixOutputs(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable {
+	w, mix := vars[0].Owner().Inputs()[1], vars[1]
 	dims, ok := ir.TypeOf(w).Numbers()
 	out, too := ir.TypeOf(mix).Numbers()
 	if !ok || !too || len(dims) < 2 || len(out) < 2 || out[1] != dims[0] {
-		return nil, fmt.Errorf("%w: weights %v and %v", errNotComputed, w, mix)
+		b.Fail("weights %v and %v", w, mix)
 	}
 	// All of a kernel but its outputs is columns: then the pointwise convolution is a product from the left.
-	x, err := v.operators.Make("Reshape", nil, mix, ir.Int64s(out[0], out[1]))
-	if err != nil {
-		return nil, err
-	}
-	y, err := v.operators.Make("Reshape", nil, w, ir.Int64s(dims[0], -1))
-	if err != nil {
-		return nil, err
-	}
-	if x, err = v.operators.Make("MatMul", nil, x, y); err != nil {
-		return nil, err
-	}
-	return v.compute(a, "Reshape", x, ir.Int64s(append([]int64{out[0]}, dims[1:]...)...))
+	y := b.Do("MatMul", b.Do("Reshape", mix, []int64{out[0], out[1]}), b.Do("Reshape", w, []int64{dims[0], -1}))
+	return b.Do("Reshape", y, append([]int64{out[0]}, dims[1:]...))
 }

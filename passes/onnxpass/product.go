@@ -198,11 +198,7 @@ type mover struct {
 
 // scaled returns a constant with the factor, nil if that is not finite.
 func (m mover) scaled(c *fgraph.Variable) *fgraph.Variable {
-	s, err := ir.Scalar(m.number, ir.TypeOf(c).Elem())
-	if err != nil {
-		return nil
-	}
-	y, err := m.compute(m.args, "Mul", c, s)
+	y, err := m.compute(m.args, func(b *ir.Builder) *fgraph.Variable { return b.Do("Mul", c, m.number) })
 	if err != nil {
 		return nil
 	}
