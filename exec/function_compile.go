@@ -26,6 +26,7 @@ type step struct {
 	doubts []int32 // by input: the step that computes it, if that is ahead, otherwise -1; nil if none is
 	moves  []bool  // of an IfElse, by input: its memory may become that of an output
 	plain  int     // the end of the plain steps from here on, see stretch; none if that is before
+	stands bool    // its output is a view that is the same in all calls with one plan of memory
 }
 
 type room struct{ offset, bytes int }
@@ -154,6 +155,9 @@ func (c *compiler) step(p planned) error {
 			f.destroyed = append(f.destroyed, int32(i))
 		}
 	}
+	// Only the layout of its first input decides where the elements of such a view are.
+	_, viewing := a.Op().(tensor.Viewing)
+	s.stands = viewing && !copies && c.laid[s.out[0]] != nil && !slices.ContainsFunc(a.Inputs()[1:], func(v *fgraph.Variable) bool { return !v.IsConstant() })
 	f.steps = append(f.steps, s)
 	return nil
 }
@@ -207,7 +211,7 @@ func (f *Function) compile(ctx context.Context, g *fgraph.FunctionGraph) error {
 }
 
 // findPlain finds the steps that only have to call their kernels, and free nothing: they always run, outside of
-// regions, and all memory is planned.
+// regions, and all memory is planned. Of these it finds the views that stand.
 func (f *Function) findPlain() {
 	next, region := len(f.steps), f.regions
 	for i, s := range slices.Backward(f.steps) {
@@ -219,6 +223,8 @@ func (f *Function) findPlain() {
 			next = i
 		}
 		f.steps[i].plain = next
+		// Memory of arguments and of results is another one in each call.
+		f.steps[i].stands = s.stands && next > i && f.settled(f.roots[s.out[0]]) && f.kinds[f.roots[s.out[0]]] == computed
 	}
 }
 

@@ -28,10 +28,16 @@ func (l layouts) step(s *step) (copies bool, err error) {
 	}
 	viewing, ok := a.Op().(tensor.Viewing)
 	if !ok {
-		// What the op makes is a view whose layout it does not tell, so what reads it must not rely on rows.
+		// What an op makes in place lies as what it overwrites. Any other view is one whose layout it does not
+		// tell, so what reads it must not rely on rows.
 		for _, alias := range aliases(a.Op()) {
 			if alias.Output >= 0 {
 				l[s.out[alias.Output]] = nil
+			}
+		}
+		for _, alias := range destroyMap(a.Op()) {
+			if alias.Output >= 0 && tensor.TypeOf(a.Inputs()[alias.Input]) == tensor.TypeOf(a.Outputs()[alias.Output]) {
+				l[s.out[alias.Output]] = l[s.in[alias.Input]]
 			}
 		}
 		return false, nil

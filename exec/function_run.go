@@ -27,6 +27,7 @@ type Runner struct {
 	filled  bool           // outputs hold memory
 	places  []array.Memory // by root, of what has a home
 	settled bool           // they are there
+	stands  bool           // so are the views of them that stand, from a call before
 	memory  memoryPlan     // that they follow
 	sizes   sizes          // of this call; empty if all are known
 	block   array.Block    // of them
@@ -127,6 +128,7 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 		return nil, err
 	}
 	r.filled = true
+	r.stands = true
 	if r.next == nil {
 		r.planPrefetch()
 	}
@@ -186,10 +188,14 @@ func (r *Runner) stretch(ctx context.Context, i, next int) (err error) {
 		}
 	}()
 	for ; i < next; i++ {
+		o := &r.steps[i]
+		// An op may have made its output without the memory that it has a home in, and another one in each call.
+		if steps[i].stands && r.stands && o.out[0].SharesMemory(o.in[0]) {
+			continue
+		}
 		if ctx.Err() != nil {
 			return context.Cause(ctx)
 		}
-		o := &r.steps[i]
 		r.ws.Place(o.out, o.places, o.room)
 		r.ws.Next = r.next[i]
 		if err := steps[i].kernel(&r.ws, o.in, o.out); err != nil {
@@ -268,7 +274,7 @@ func (r *Runner) abandon() {
 	// A step that failed may have taken memory that no slot shows. Which buffers are whole can't be
 	// told from here, so the workspace begins anew, which costs one call's allocations.
 	// What the next call does not compute must not seem to have memory of it.
-	r.ws = array.Workspace{MaxBytes: r.ws.MaxBytes, Threads: r.ws.Threads}
+	r.ws, r.stands = array.Workspace{MaxBytes: r.ws.MaxBytes, Threads: r.ws.Threads}, false
 	for slot, kind := range r.f.kinds {
 		if kind != foreign {
 			r.headers[slot] = array.Array{}

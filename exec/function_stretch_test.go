@@ -122,3 +122,79 @@ func formula(x *array.Array) *array.Array {
 	}
 	return y
 }
+
+// A tail is a view of all rows but the first one, which counts its calls.
+type tail struct{ calls int }
+
+func (*tail) String() string          { return "tail" }
+func (*tail) ViewMap() []fgraph.Alias { return []fgraph.Alias{{Output: 0, Input: 0}} }
+
+func (*tail) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	return []fgraph.Type{tensor.NewType(array.Float32, 1, 3)}, nil
+}
+
+func (*tail) LayOut(_ *fgraph.Apply, x, v *array.Array) bool {
+	x.RangeTo(v, array.Range{Start: 1, Count: 1, Step: 1})
+	return true
+}
+
+func (op *tail) Compile(*fgraph.Apply) (tensor.Kernel, error) {
+	return func(_ *array.Workspace, in, out []*array.Array) error {
+		op.calls++
+		op.LayOut(nil, in[0], out[0])
+		return nil
+	}, nil
+}
+
+// A fresh op copies its input to memory of its own in each call.
+type fresh struct{ hook }
+
+func (*fresh) Compile(*fgraph.Apply) (tensor.Kernel, error) {
+	return func(_ *array.Workspace, in, out []*array.Array) error {
+		*out[0] = *in[0].Clone()
+		return nil
+	}, nil
+}
+
+// TestStandingViews: views of memory that is planned are made once, until a call fails; those of arguments and of
+// what an op makes elsewhere are made in each call.
+func TestStandingViews(t *testing.T) {
+	odd := errors.New("odd")
+	for name, c := range map[string]struct {
+		of   func(x *fgraph.Variable) *fgraph.Variable
+		want int // calls
+	}{
+		"planned":  {func(x *fgraph.Variable) *fgraph.Variable { return tensor.Map(array.Sqr, x) }, 2},
+		"argument": {func(x *fgraph.Variable) *fgraph.Variable { return x }, 7},
+		"fresh":    {func(x *fgraph.Variable) *fgraph.Variable { return tensor.MustApply(&fresh{}, x) }, 7},
+	} {
+		x := fgraph.NewInput(tensor.NewType(array.Float32, 2, 3), "x")
+		view, fault := new(tail), false
+		y := tensor.MustApply(&hook{func() error {
+			if fault {
+				return odd
+			}
+			return nil
+		}}, tensor.MustApply(view, c.of(x)))
+		f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{y}, exec.FunctionOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r := f.NewRunner()
+		for call := range 7 {
+			fault = call == 3
+			arg := array.Full(array.Float32, float64(call+2), 2, 3)
+			out, err := r.Run(t.Context(), arg)
+			want := float64(call + 2)
+			if name == "planned" {
+				want *= want
+			}
+			if fault != errors.Is(err, odd) || !fault && !array.Equal(out[0], array.Full(array.Float32, want, 1, 3)) {
+				t.Errorf("%s, call %d: %v, %v, want %v", name, call, out, err, want)
+			}
+		}
+		if view.calls != c.want {
+			t.Errorf("%s: the view was made %d times, want %d", name, view.calls, c.want)
+		}
+	}
+}

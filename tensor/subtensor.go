@@ -71,6 +71,11 @@ func (op *subtensorOp) Compile(*fgraph.Apply) (Kernel, error) {
 	return func(_ *array.Workspace, in, out []*array.Array) error { return op.view(op, out[0], in[0], in[1:]) }, nil
 }
 
+// LayOut implements Viewing.
+func (op *subtensorOp) LayOut(a *fgraph.Apply, x, v *array.Array) bool {
+	return len(a.Inputs()) == 1 && op.view(op, v, x, nil) == nil
+}
+
 // InferShape implements ShapeInferer.
 func (op *subtensorOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	x := a.Inputs()[0]
