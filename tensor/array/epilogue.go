@@ -218,8 +218,9 @@ type completion struct {
 	left     *Program        // for run, or nil
 	matrix   kernel.Matrix   // the residual
 	copies   [4]*Array
-	cols     int // of y
-	len      int // elements of y
+	cols     int  // of y
+	len      int  // elements of y
+	begun    bool // the loop of left is prepared
 }
 
 // complete prepares to complete y. args are the inputs of the program behind the product. A product
@@ -241,14 +242,6 @@ func (ws *Workspace) complete(c *completion, e *Epilogue, y *Array, args []*Arra
 			ws.args = append(ws.args, args[k])
 		}
 	}
-	if c.left == nil {
-		return nil
-	}
-	if ws.epilogue == nil {
-		ws.epilogue = new(loop)
-	}
-	ws.epilogue.size = ws.blockOf(y.Len())
-	ws.epilogue.begin(c.left, ws.args[:1], ws.args)
 	return nil
 }
 
@@ -351,15 +344,30 @@ func (c *completion) of(first, rows, col, cols int) *kernel.Epilogue {
 
 // run does what is left for n elements of y, from lo on.
 func (c *completion) run(lo, n int) {
-	if c.left != nil {
-		c.ws.run(c.ws.epilogue, c.left, lo, n)
+	if c.left == nil {
+		return
 	}
+	ws := c.ws
+	if !c.begun {
+		if n == c.len && ws.straight(c.left, n, ws.args[:1], ws.args) {
+			return
+		}
+		if ws.epilogue == nil {
+			ws.epilogue = new(loop)
+		}
+		ws.epilogue.size = ws.blockOf(c.len)
+		ws.epilogue.begin(c.left, ws.args[:1], ws.args)
+		c.begun = true
+	}
+	ws.run(ws.epilogue, c.left, lo, n)
 }
 
 // end forgets all arrays.
 func (c *completion) end() {
-	if c.left != nil {
+	if c.begun {
 		c.ws.epilogue.end()
+	}
+	if c.left != nil {
 		clear(c.ws.args)
 	}
 	for _, a := range c.copies {
