@@ -19,19 +19,21 @@ func (ws *Workspace) Softmax(dst, src *Array, logarithm bool) {
 const softened = 1500
 
 func softmaxOf(dst, src, _ *Array, logarithm bool) {
-	if dst != src {
-		CopyTo(dst, src)
-	}
 	n := src.shape[src.ndim-1]
+	direct := dst.dtype == Float32 && !logarithm
+	if dst != src && !(direct && src.Contiguous()) {
+		CopyTo(dst, src)
+		src = dst
+	}
 	switch {
-	case dst.dtype == Float64:
-		softmaxRows(Slice[float64](dst), n, logarithm)
-	case logarithm:
-		softmaxRows(Slice[float32](dst), n, true)
-	default:
+	case direct:
 		// Only the sum needs double precision. Without it, rows take a quarter of the
 		// time.
-		kernel.SoftmaxRows(Slice[float32](dst), Slice[float32](dst), n, 0)
+		kernel.SoftmaxRows(Slice[float32](dst), Slice[float32](src), n, 0)
+	case dst.dtype == Float64:
+		softmaxRows(Slice[float64](dst), n, logarithm)
+	default:
+		softmaxRows(Slice[float32](dst), n, logarithm)
 	}
 }
 
