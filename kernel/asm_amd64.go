@@ -245,6 +245,9 @@ func erfcAVX512(dst, src *float32, blocks int)
 func erfcBlocks(dst, src *float32, blocks int)
 
 //go:noescape
+func evensBlocks(dst, x *float32, blocks int)
+
+//go:noescape
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 
 //go:noescape

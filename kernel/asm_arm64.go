@@ -217,6 +217,9 @@ func erfcAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
 //go:noescape
 func erfcBlocks(dst, src *float32, blocks int)
 
+//go:noescape
+func evensBlocks(dst, x *float32, blocks int)
+
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
 
 //go:noescape

@@ -182,6 +182,8 @@ func erfcAVX512(dst, src *float32, blocks int) { panic(errNoAssembly) }
 
 func erfcBlocks(dst, src *float32, blocks int) { panic(errNoAssembly) }
 
+func evensBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
+
 func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }
 
 func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64) { panic(errNoAssembly) }

@@ -116,6 +116,19 @@ func BytesVec(dst []byte, x []float32) {
 	}
 }
 
+// EverySecond sets dst to every second element of x, which has an even number of them, from the first one on. dst is
+// at least half as long.
+func EverySecond(dst, x []float32) {
+	dst = head(dst, len(x)/2)
+	n := wholeBlocks(len(dst))
+	if n > 0 {
+		evensBlocks(&dst[0], &x[0], n)
+	}
+	for i := n * block; i < len(dst); i++ {
+		dst[i] = x[2*i]
+	}
+}
+
 // GELUVec sets dst to x·erfc(-t), element by element. With t = x/√2 that is twice the Gaussian error
 // linear unit (Hendrycks and Gimpel, 2016).
 func GELUVec(dst, x, t []float32) {

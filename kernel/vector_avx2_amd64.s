@@ -3376,6 +3376,27 @@ next:
 	VZEROUPPER
 	RET
 
+// func evensBlocks(dst, x *float32, blocks int)
+TEXT ·evensBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+next:
+	VMOVUPS 0(SI), Y0
+	VSHUFPS $0x88, 32(SI), Y0, Y0
+	VPERMPD $0xd8, Y0, Y0
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS 64(SI), Y1
+	VSHUFPS $0x88, 96(SI), Y1, Y1
+	VPERMPD $0xd8, Y1, Y1
+	VMOVUPS Y1, 32(DI)
+	ADDQ $128, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ next
+	VZEROUPPER
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), DI

@@ -5544,6 +5544,34 @@ next:
 	BNE next
 	RET
 
+// func evensBlocks(dst, x *float32, blocks int)
+TEXT ·evensBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 16(R1), F30
+	WORD $0x4e9e1800 // uzp1 v0.4s, v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 32(R1), F1
+	FMOVQ 48(R1), F30
+	WORD $0x4e9e1821 // uzp1 v1.4s, v1.4s, v30.4s
+	FMOVQ F1, 16(R0)
+	FMOVQ 64(R1), F2
+	FMOVQ 80(R1), F30
+	WORD $0x4e9e1842 // uzp1 v2.4s, v2.4s, v30.4s
+	FMOVQ F2, 32(R0)
+	FMOVQ 96(R1), F3
+	FMOVQ 112(R1), F30
+	WORD $0x4e9e1863 // uzp1 v3.4s, v3.4s, v30.4s
+	FMOVQ F3, 48(R0)
+	ADD $128, R1
+	ADD $64, R0
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVD x+0(FP), R0

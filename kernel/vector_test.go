@@ -284,3 +284,24 @@ func TestBytesVec(t *testing.T) {
 		}
 	}
 }
+
+// Every second element is copied, and nothing behind the last one is read.
+func TestEverySecond(t *testing.T) {
+	x := make([]float32, 200)
+	for i := range x {
+		x[i] = float32(i + 1)
+	}
+	for n := range 100 {
+		dst := make([]float32, n+1)
+		EverySecond(dst[:n], x[:2*n:2*n])
+		for i, got := range dst {
+			want := float32(2*i + 1)
+			if i == n {
+				want = 0
+			}
+			if got != want {
+				t.Errorf("element %d of %d is %v, want %v", i, n, got, want)
+			}
+		}
+	}
+}

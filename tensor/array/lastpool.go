@@ -71,40 +71,43 @@ func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(d
 	}
 }
 
-// singles computes some lines of the result in single precision. Positions whose windows are in the input in the same way are
-// computed together.
+// singles computes some lines of the result in single precision, first what lies one below the other. Positions whose
+// windows are in the input in the same way are computed together.
 func (p *lastPool) singles(some span, x, y []float32) {
 	lines, size, c := p.out[0]*p.out[1], p.inputs()*p.channels, p.channels
-	taps := make([]kernel.Tap, 0, p.slide.window())
+	row := p.in[2] * c
+	tall, wide := make([]float32, row), c // what is read of a row in one go
+	if c < fewChannels {
+		wide = row
+	}
+	var taps []kernel.Tap
 	runs := p.runs(nil)
 	var ones, counts []float32
 	if p.kind != PoolMax {
-		ones = make([]float32, 2*c)
-		ones, counts = ones[:c], ones[c:]
+		ones, counts = make([]float32, max(wide, c)), make([]float32, c)
 		fill(ones, 1)
 	}
 	y = y[some.lo*p.out[2]*c:]
 	for line := some.lo; line < some.hi; line++ {
-		data := x[line/lines*size:][:size]
+		taps = taps[:0]
+		p.rows(line%lines, func(in, _ int) { taps = append(taps, kernel.Tap{X: in * row}) })
+		reduceTaps(tall, wide, x[line/lines*size:][:size], wide, ones, taps, row/wide, wide)
 		for _, r := range runs {
-			k, n := r.first, r.n
 			taps = taps[:0]
-			p.window(line%lines, k, func(at int) { taps = append(taps, kernel.Tap{X: at * c}) })
-			run := y[:n*c]
-			y = y[n*c:]
-			switch {
-			case p.kind != PoolMax:
-				kernel.Depthwise(run, c, data, p.stride[2]*c, ones, taps, n, c)
-				if count := p.countLine(line%lines) * p.countColumn(k); count != 1 {
-					fill(counts, float32(count))
-					for ; len(run) > 0; run = run[c:] {
-						float32Kernels[TrueDiv](run[:c], run[:c], counts)
-					}
+			for e := r.lo; e < r.hi; e++ {
+				taps = append(taps, kernel.Tap{X: (r.first*p.stride[2] - p.before[2] + e*p.dilation[2]) * c})
+			}
+			run := y[:r.n*c]
+			y = y[r.n*c:]
+			reduceTaps(run, c, tall, p.stride[2]*c, ones, taps, r.n, c)
+			if ones == nil {
+				continue
+			}
+			if count := p.countLine(line%lines) * p.countColumn(r.first); count != 1 {
+				fill(counts, float32(count))
+				for ; len(run) > 0; run = run[c:] {
+					float32Kernels[TrueDiv](run[:c], run[:c], counts)
 				}
-			case len(taps) > 0:
-				kernel.Largest(run, c, data, p.stride[2]*c, taps, n, c)
-			default: // these windows lie in the margins alone
-				fill(run, float32(math.Inf(-1)))
 			}
 		}
 	}

@@ -18,9 +18,9 @@ const (
 )
 
 // Pool sets y to what a window finds in x: shapes [N, C, positions…] and [N, C, spatial…]. Both
-// have one type, floats except for PoolMax, and y is contiguous. Sums have
-// the order of the window, and are in double precision if there are more than singleTerms terms. Each window has an element in the input, except for sums and
-// PoolPaddedMean.
+// have one type, floats except for PoolMax, and y is contiguous. Sums of at most
+// singleTerms float32s add those of the columns of a window; others have the order of the window, and are in double
+// precision. Each window has an element in the input, except for sums and PoolPaddedMean.
 func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 	if x.dtype == Float32 && x.shape[1] >= leastTurnedChannels && y.shape[y.ndim-1] < mostTurnedColumns && x.Len() > 0 && y.Len() > 0 {
 		return ws.poolTurned(y, x, w, kind)
@@ -29,13 +29,9 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 		p := newPool(w, x, y, kind)
 		singly := x.dtype == Float32 && (kind == PoolMax || p.slide.window() <= singleTerms)
 		switch {
-		case singly && p.compact():
+		case singly:
 			ws.pieces(p.planes*p.positions()*p.slide.window()*poolingSingles, p.planes*p.out[0]*p.out[1], 1, func(_ *Workspace, first, next int) {
 				p.singles(span{first, next}, Slice[float32](x), Slice[float32](y), kind)
-			})
-		case kind != PoolMax && singly:
-			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
-				poolSums(p, lines, Slice[float32](x), Slice[float32](y), make([]float32, (p.out[2]-1)*p.stride[2]+1), addSingles)
 			})
 		case kind != PoolMax && x.dtype == Float32:
 			ws.poolLines(p, 1, func(ws *Workspace, lines span) {
@@ -44,10 +40,6 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 		case kind != PoolMax:
 			ws.poolLines(p, 1, func(ws *Workspace, lines span) {
 				poolSums(p, lines, Slice[float64](x), Slice[float64](y), ws.accumulators((p.out[2]-1)*p.stride[2]+1), addDoubles)
-			})
-		case x.dtype == Float32:
-			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
-				poolMax(p, lines, Slice[float32](x), Slice[float32](y), float32(math.Inf(-1)), float32Kernels[Maximum])
 			})
 		case x.dtype == Float64:
 			ws.poolLines(p, 1, func(_ *Workspace, lines span) {
@@ -208,8 +200,6 @@ func (p *pool) countColumn(i int) float64 {
 // pooling is what an element of a window takes, in picoseconds.
 const pooling = 700
 
-func addSingles(sums, x []float32) { kernel.AddVec(sums, 1, x) }
-
 // poolLines calls f for all rows of the result, or for some of them at a time, a multiple of unit.
 func (ws *Workspace) poolLines(p *pool, unit int, f func(ws *Workspace, lines span)) {
 	n := p.planes * p.out[0] * p.out[1]
@@ -303,8 +293,8 @@ func poolPlaces[T number](p *pool, some span, x []T, places []int64) {
 	})
 }
 
-func poolSums[T, S float](p *pool, some span, x, y []T, sums []S, add func(sums []S, x []T)) {
-	step, counts, count := p.stride[2], make([]S, p.out[2]), -1.0
+func poolSums[T float](p *pool, some span, x, y []T, sums []float64, add func(sums []float64, x []T)) {
+	step, counts, count := p.stride[2], make([]float64, p.out[2]), -1.0
 	p.lines(some, func(plane, line, first int) {
 		data := x[plane*p.inputs():][:p.inputs()]
 		clear(sums)
@@ -321,7 +311,7 @@ func poolSums[T, S float](p *pool, some span, x, y []T, sums []S, add func(sums 
 		if n := p.countLine(line); n != count { // most lines have that of the one before
 			count = n
 			for i := range counts {
-				counts[i] = S(n * p.countColumn(i))
+				counts[i] = n * p.countColumn(i)
 			}
 		}
 		for i, n := range counts {

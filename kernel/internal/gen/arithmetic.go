@@ -72,6 +72,7 @@ func (g *vectors) arithmetic() {
 	g.partial("max", "x *float32, blocks int, most *[1]float32", "VBROADCASTSS minusInf, Y14", "VMOVUPS x, Y0; VMAXPS Y14, Y0, Y14", g.storeLargest)
 	g.extremes()
 	g.bytes()
+	g.evens()
 	g.partial("dot", "x, y *float32, blocks int, sums *[16]float32", "VXORPS Y14, Y14, Y14", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS Y0, Y14, Y14", func() {
 		g.parts(func(i int) { g.p("VMOVUPS Y%d, %d(R9)", 14-i, i*g.width()) })
 	})
@@ -140,6 +141,25 @@ func (g *vectors) bytes() {
 		g.p("VPACKUSDW Y1, Y0, Y0; VPERMQ $0xd8, Y0, Y0; VEXTRACTI128 $1, Y0, X1; VPACKUSWB X1, X0, X0; VMOVDQU X0, (DI)")
 	}
 	g.p("ADDQ $64, SI; ADDQ $16, DI; DECQ CX; JNZ next")
+	g.end()
+}
+
+// evens writes the function that keeps every second float of blocks twice as long.
+func (g *vectors) evens() {
+	g.open("evens", "dst, x *float32, blocks int", "DI", "SI", "CX")
+	g.label("next")
+	g.parts(func(i int) {
+		first, v := 2*i*g.width(), g.vec(i)
+		if g.arm() {
+			g.p("VMOVUPS %d(SI), %s; VMOVUPS %d(SI), V%d", first, v, first+g.width(), temp)
+			g.word("uzp1.4s", v, v, g.vec(temp))
+		} else {
+			// VSHUFPS works on each half of the vectors.
+			g.p("VMOVUPS %d(SI), %s; VSHUFPS $0x88, %d(SI), %[2]s, %[2]s; VPERMPD $0xd8, %[2]s, %[2]s", first, v, first+g.width())
+		}
+		g.p("VMOVUPS %s, %d(DI)", v, i*g.width())
+	})
+	g.p("ADDQ $128, SI; ADDQ $64, DI; DECQ CX; JNZ next")
 	g.end()
 }
 
