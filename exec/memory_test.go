@@ -5,7 +5,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 )
 
 // TestBufferSize: a buffer holds what is asked for, wastes at most an eighth, and its size is found
@@ -25,7 +25,7 @@ func TestBufferSize(t *testing.T) {
 	if want := 1 + 8*(14-6); sizes != want { // 8 up to each power of two
 		t.Errorf("%d sizes, want %d", sizes, want)
 	}
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 1<<39).Draw(t, "n")
 		size := bufferSize(n)
 		if size < n {
@@ -39,7 +39,7 @@ func TestBufferSize(t *testing.T) {
 
 // TestWorkspace: buffers in use never share memory, and the sizes add up.
 func TestWorkspace(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		var w Workspace
 		var taken [][]float32
 		next := float32(0)

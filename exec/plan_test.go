@@ -5,14 +5,14 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
 // TestPlanRules: buffers that live at the same time do not overlap, nor do those of lanes 2 and 3, and the memory
 // holds them all.
 func TestPlanRules(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(0, 60).Draw(t, "buffers")
 		spans := make([]span, n)
 		for i := range spans {

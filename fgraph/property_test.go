@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 )
 
 // dump shows everything that undoing a change must restore, including numbers and the
@@ -108,7 +108,7 @@ func newMachine(t *rapid.T, features ...Feature) *machine {
 }
 
 func TestPropertyReplaceKeepsInvariants(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		h := NewDestroyHandler(func(v *Variable) bool { return v.Name() != "z" })
 		finder := NewNodeFinder()
 		m := newMachine(t, h, finder)
@@ -180,7 +180,7 @@ func TestPropertyReplaceKeepsInvariants(t *testing.T) {
 }
 
 func TestPropertyHistory(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		hist, full := NewHistory(), NewFullHistory()
 		m := newMachine(t, hist, full)
 		states := list(m.g.String())
@@ -227,7 +227,7 @@ func TestPropertyHistory(t *testing.T) {
 }
 
 func TestPropertyRevertEverything(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		hist, h := NewHistory(), NewDestroyHandler(anyInput)
 		m := newMachine(t, h, hist)
 		before := dump(m.g)
@@ -272,7 +272,7 @@ func TestPropertyRevertEverything(t *testing.T) {
 func TestPropertyMayOverwrite(t *testing.T) {
 	first, second := memOp{name: "tolerant", destroys: "00", same: true}, memOp{name: "second", destroys: "01"}
 	both := memOp{name: "both", destroys: "0001", same: true}
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		hist := NewHistory()
 		h := NewDestroyHandler(func(v *Variable) bool { return v.Name() != "z" })
 		m := newMachine(t, h, hist)

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/optdb"
 )
 
@@ -217,7 +217,7 @@ func TestQueryPrintsWhatParses(t *testing.T) {
 			return q
 		})
 	}
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		q := query(0).Draw(t, "query")
 		got, err := optdb.ParseQuery(q.String())
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -193,7 +193,7 @@ func TestPrintParse(t *testing.T) {
 	guard := rapid.Custom(func(t *rapid.T) pattern.Guard {
 		return pattern.Guard{Func: name.Draw(t, "func"), Args: rapid.SliceOfN(name, 0, 3).Draw(t, "args"), Not: rapid.Bool().Draw(t, "not")}
 	})
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		want := pattern.Rewrite{
 			In:  pattern.Pattern{Expr: expr(0).Draw(t, "in"), Guards: rapid.SliceOfN(guard, 0, 2).Draw(t, "guards")},
 			Out: expr(0).Draw(t, "out"), Equation: rapid.Bool().Draw(t, "equation"),

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/profile"
 )
 
@@ -203,7 +203,7 @@ func meaning(g *fgraph.FunctionGraph, ids map[string]int) (outs []int, applies i
 }
 
 func TestPropertyMerge(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		vars := list(input("x"), input("y"))
 		ins := slices.Clone(vars)
 		vars = append(vars, fgraph.NewConstant(num, 1, ""), fgraph.NewConstant(num, 1, ""), fgraph.NewConstant(num, 2, ""))

@@ -7,7 +7,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3"
 )
 
@@ -54,7 +54,7 @@ func TestCut(t *testing.T) {
 // TestCutCovers: chunks are adjacent, none is too long, and only those at the edges have special
 // contexts.
 func TestCutCovers(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		draw := func(name string, least, most int) int { return rapid.IntRange(least, most).Draw(t, name) }
 		c := cutter{rows: draw("chunk", 1, 20), left: draw("left", 0, 3), right: draw("right", 0, 3), initial: draw("initial", 0, 3), final: draw("final", 0, 3), max: draw("max", 1, 9)}
 		rows := draw("rows", 0, 300)

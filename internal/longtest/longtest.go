@@ -9,10 +9,7 @@ import (
 	"flag"
 	"os"
 	"runtime/debug"
-	"sync"
 	"testing"
-
-	"pgregory.net/rapid"
 )
 
 var long = flag.Bool("long", false, "run the whole of searches and random tests")
@@ -43,18 +40,3 @@ func Of(few, all int) int {
 	}
 	return few
 }
-
-// Check is rapid.Check, with a tenth of the cases unless the flag -long or -rapid.checks is set.
-func Check(t *testing.T, property func(*rapid.T)) {
-	t.Helper()
-	fewer.Do(func() {
-		given := false
-		flag.Visit(func(f *flag.Flag) { given = given || f.Name == "rapid.checks" })
-		if !*long && !given {
-			flag.Set("rapid.checks", "10")
-		}
-	})
-	rapid.Check(t, property)
-}
-
-var fewer sync.Once

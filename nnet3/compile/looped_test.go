@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -55,7 +55,7 @@ func TestLoopedGolden(t *testing.T) {
 // TestLoopedProperty runs random networks over an endless input, and compares the first few chunks
 // with the definition.
 func TestLoopedProperty(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := (&generator{t: t, required: true}).network()
 		nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
 		if err != nil {

@@ -10,7 +10,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
@@ -226,7 +226,7 @@ func value(node int, ix index.Index, col int) float64 {
 // values, and derivatives by the identity <J x, y> = <x, Jᵀ y>, which holds because these networks
 // are linear except for constants.
 func TestProperty(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := (&generator{t: t}).network()
 		nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
 		if err != nil {

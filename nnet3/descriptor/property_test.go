@@ -10,6 +10,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -50,7 +51,7 @@ func drawText(t *rapid.T, depth int) string {
 // also compares the ways to ask for rows.
 func TestPrintParse(t *testing.T) {
 	parsed, drawn := 0, 0
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		drawn++
 		text := drawText(t, rapid.IntRange(0, 4).Draw(t, "depth"))
 		d, err := Parse(text, lookup)

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
@@ -122,7 +122,7 @@ func drawIndex(t *rapid.T) Index {
 }
 
 func TestRoundTrip(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		binary := rapid.Bool().Draw(t, "binary")
 		indexes := rapid.SliceOf(rapid.Custom(drawIndex)).Draw(t, "indexes")
 		cindexes := make([]Cindex, len(indexes))

@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 )
 
 // onlyReader hides the length of its reader.
@@ -157,7 +157,7 @@ func packed(m Matrix) Matrix {
 
 // TestRoundTrip writes one of everything and reads it back, in both modes, from all sources.
 func TestRoundTrip(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		e := drawEverything(t)
 		for _, binary := range []bool{true, false} {
 			var out bytes.Buffer

@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 )
 
 func drawBox(t *rapid.T) box {
@@ -20,7 +20,7 @@ func drawBox(t *rapid.T) box {
 
 // TestBoxForest holds two trees against lists, under insertions, removals and searches.
 func TestBoxForest(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		var f boxForest
 		var roots [2]int32
 		var lists [2][]int32

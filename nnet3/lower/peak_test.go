@@ -6,12 +6,12 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 )
 
 // TestPeakTree holds the tree against a slice.
 func TestPeakTree(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		n := rapid.IntRange(1, 40).Draw(t, "events")
 		tree, list := newPeakTree(n), make([]int64, n)
 		for range rapid.IntRange(0, 30).Draw(t, "additions") {

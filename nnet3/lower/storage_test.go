@@ -8,7 +8,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/computation/computationtest"
@@ -18,7 +18,7 @@ import (
 // agrees with what is found out from scratch; in the end the emitted computation is sound, computes
 // the same, and takes no more memory than planned.
 func TestStorage(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := computationtest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
 		c, net, err := computationtest.Parse(text)
 		if err != nil {

@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 )
 
 // element says that an element of a result takes from an element of the input.
@@ -70,7 +70,7 @@ func (e element) in(r Rect) bool {
 
 // TestTermClip: what clip and appendOutside give is what lies inside and outside of the rectangle.
 func TestTermClip(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		u, r := drawTerm(t, "term"), drawRect(t, "rect")
 		before := elements(u)
 		var inside, outside []element
@@ -102,7 +102,7 @@ func equal(t *rapid.T, what string, want, got any) {
 
 // TestTermShift: both sides move, and rows that another term shares stay where they are.
 func TestTermShift(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		u := drawTerm(t, "term")
 		num := func(name string) int32 { return rapid.Int32Range(-5, 5).Draw(t, name) }
 		dr, dc, sr, sc := num("dr"), num("dc"), num("sr"), num("sc")
@@ -138,7 +138,7 @@ func hullOf(list []element, at func(element) (int32, int32)) Rect {
 // TestTermThrough: to take from a value that a term is a part of is to take from what that term
 // takes.
 func TestTermThrough(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		outer, inner := drawTerm(t, "outer"), drawTerm(t, "inner")
 		var want []element
 		for _, a := range elements(outer) {
@@ -169,7 +169,7 @@ func TestTermThrough(t *testing.T) {
 
 // TestTermRuns: the runs of a term are as few blocks as make it up, and Run gives each.
 func TestTermRuns(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		u := drawTerm(t, "term")
 		runs := 1
 		for i := range max(u.NumRows-1, 0) {
@@ -201,7 +201,7 @@ func TestTermRuns(t *testing.T) {
 // TestTermJoin: Join makes one block of two or changes nothing, and it does so wherever two blocks
 // make up one.
 func TestTermJoin(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		u := drawTerm(t, "term")
 		v := drawTerm(t, "other")
 		if whole := u; u.Contiguous() && rapid.Bool().Draw(t, "halves") {
@@ -239,7 +239,7 @@ func TestTermJoin(t *testing.T) {
 // TestTermOrder: compareTerms is an order, and terms that are equal compare as equal wherever they
 // come from.
 func TestTermOrder(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		list := []Term{drawTerm(t, "a"), drawTerm(t, "b"), drawTerm(t, "c")}
 		for i := range list {
 			for j := range list {

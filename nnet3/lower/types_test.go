@@ -6,7 +6,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 )
 
 // cellsOf lists the elements of a rectangle.
@@ -22,7 +22,7 @@ func cellsOf(r Rect) map[[2]int32]bool {
 
 // TestRect holds the arithmetic of rectangles against sets of elements.
 func TestRect(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		a, b := drawRect(t, "a"), drawRect(t, "b")
 		x, y := cellsOf(a), cellsOf(b)
 		common := 0

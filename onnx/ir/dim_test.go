@@ -6,7 +6,7 @@ import (
 
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/onnx/ir"
 )
 
@@ -68,7 +68,7 @@ func drawExample(t *rapid.T, symbols map[string]int64, depth int) example {
 
 // TestDims: expressions are the numbers that they should be, and what is said of two of them is true.
 func TestDims(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		symbols := drawSymbols(t)
 		x, y := drawExample(t, symbols, 4), drawExample(t, symbols, 4)
 		if !x.ok || !y.ok || max(x.value, -x.value, y.value, -y.value) > 1<<40 {

@@ -15,6 +15,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -146,7 +147,7 @@ var limitQueries = []string{"none", "+fast_run", "+fast_compile", "+fast_run -co
 // TestLimitDerivTimesProperty: limits that include all times change nothing. Others have the same
 // results as derivatives set to zero by hand.
 func TestLimitDerivTimesProperty(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := drawNetwork(t)
 		nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
 		if err != nil {

@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
@@ -266,7 +267,7 @@ func drawNetwork(t *rapid.T) string {
 
 // TestLoopedProperty does the same with random networks.
 func TestLoopedProperty(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := drawNetwork(t)
 		nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
 		if err != nil {
@@ -285,7 +286,7 @@ func TestLoopedProperty(t *testing.T) {
 // TestSegments optimizes computations of several requests, which may use what was computed for the
 // earlier ones.
 func TestSegments(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := drawNetwork(t)
 		nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
 		if err != nil {

@@ -9,7 +9,7 @@ import (
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -19,7 +19,7 @@ import (
 
 // TestOptimizeOptionsProperty: whatever is off, the numbers are the same.
 func TestOptimizeOptionsProperty(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := drawNetwork(t)
 		nn, err := nnet3.ParseConfig(strings.NewReader(text), "config", 1)
 		if err != nil {

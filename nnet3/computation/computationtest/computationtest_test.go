@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"pgregory.net/rapid"
 
-	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/longtest/property"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/computation/computationtest"
 )
@@ -93,7 +93,7 @@ func TestParseFaults(t *testing.T) {
 // TestRandom: what is made up is sound, and the interpreter runs it without meeting an undefined
 // element.
 func TestRandom(t *testing.T) {
-	longtest.Check(t, func(t *rapid.T) {
+	property.Check(t, func(t *rapid.T) {
 		text := computationtest.Random(func(n int) int { return rapid.IntRange(0, n-1).Draw(t, "") })
 		c, net, err := computationtest.Parse(text)
 		if err != nil {
