@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/session/internal/constants"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
@@ -72,7 +73,7 @@ type source struct {
 	file      *onnx.Model           // as it was read, whose memory weights may be in
 	nodes     *fgraph.FunctionGraph // what passes for nodes have made of it whatever the shapes are; nil if that is not worth it
 	names     []string              // of the outputs, nil for those of the file
-	constants *constants            // that functions have in common; nil if there is one function
+	constants *constants.Table      // that functions have in common; nil if there is one function
 }
 
 // A request asks for a function for inputs.
@@ -139,7 +140,7 @@ func (s *source) function(ctx context.Context, o Options, r request) (*Function,
 	}
 	_ = s.file.Forget(nil) // what the passes for nodes have looked at
 	if s.constants != nil {
-		o.Array = s.constants.of
+		o.Array = s.constants.Of
 	}
 	names := s.names
 	if names == nil {

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/nnopt/nnopt/exec/session/internal/constants"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
@@ -44,7 +45,7 @@ const maxRunners = 4
 
 // New returns a session of a model, which must not be changed.
 func New(m *onnx.Model, o Options) *Session {
-	return &Session{options: o, making: make(chan struct{}, 1), source: &source{file: m, constants: newConstants(m)}}
+	return &Session{options: o, making: make(chan struct{}, 1), source: &source{file: m, constants: constants.New(m)}}
 }
 
 // Run computes the outputs for inputs, and returns the function that did.

@@ -1,8 +1,8 @@
-package session
+// Package constants finds the constants of functions again.
+package constants
 
 import (
 	"bytes"
-	"context"
 	"hash/maphash"
 	"maps"
 	"slices"
@@ -10,19 +10,15 @@ import (
 	"unsafe"
 	"weak"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
-	"github.com/nnopt/nnopt/optdb"
-	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// constants finds the constants of the functions of a session again: equal ones are the same array, so that
+// A Table has the constants of the functions of a session: equal ones are the same array, so that
 // there is one of it, and one form that products have prepared. Its references are weak, so a constant goes
 // with the last function that has it.
-type constants struct {
+type Table struct {
 	mu      sync.Mutex
 	seed    maphash.Seed
 	tensors map[*onnx.Tensor]constant
@@ -49,8 +45,9 @@ func spanOf(data []byte) span {
 	return span{uintptr(unsafe.Pointer(unsafe.SliceData(data))), len(data)}
 }
 
-func newConstants(m *onnx.Model) *constants {
-	c := &constants{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), own: make(map[span]bool), places: make(map[span][]constant), folded: make(map[uint64][]*made)}
+// New returns a table for the constants of a model.
+func New(m *onnx.Model) *Table {
+	c := &Table{seed: maphash.MakeSeed(), tensors: make(map[*onnx.Tensor]constant), own: make(map[span]bool), places: make(map[span][]constant), folded: make(map[uint64][]*made)}
 	if m.Graph != nil {
 		for _, t := range m.Graph.Initializers {
 			c.own[spanOf(t.Raw)] = true
@@ -62,8 +59,8 @@ func newConstants(m *onnx.Model) *constants {
 // leastShared is the size of a constant that is worth a look at those that are there, in bytes.
 const leastShared = 1 << 12
 
-// of is lower.ArrayOf.
-func (c *constants) of(t *onnx.Tensor, dir string) (*array.Array, error) {
+// Of is lower.ArrayOf.
+func (c *Table) Of(t *onnx.Tensor, dir string) (*array.Array, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if a := c.tensors[t].Value(); a != nil {
@@ -80,8 +77,8 @@ func (c *constants) of(t *onnx.Tensor, dir string) (*array.Array, error) {
 	return a, nil
 }
 
-// shared returns the array that is there for a constant.
-func (c *constants) shared(a *array.Array) *array.Array {
+// Shared returns the array that is there for a constant.
+func (c *Table) Shared(a *array.Array) *array.Array {
 	data, ok := lower.BytesOf(a.InMemoryOrder())
 	if !ok || len(data) < leastShared {
 		return a
@@ -106,7 +103,7 @@ func (c *constants) shared(a *array.Array) *array.Array {
 
 // equal returns the made constant that is equal to a, whose elements are data. If none is, a becomes one. All
 // elements are read only if some of them are those of another one.
-func (c *constants) equal(a *array.Array, data []byte) *array.Array {
+func (c *Table) equal(a *array.Array, data []byte) *array.Array {
 	f, key := &made{constant: weak.Make(a)}, array.Hash(a)
 	list := c.folded[key]
 	c.folded[key] = append(list, f)
@@ -124,7 +121,7 @@ func (c *constants) equal(a *array.Array, data []byte) *array.Array {
 	return nil
 }
 
-func (c *constants) hash(f *made, data []byte) uint64 {
+func (c *Table) hash(f *made, data []byte) uint64 {
 	if f.hash == 0 {
 		f.hash = maphash.Bytes(c.seed, data) | 1
 	}
@@ -136,8 +133,8 @@ func sameLayout(a, b *array.Array) bool {
 	return b != nil && b.DType() == a.DType() && array.SameLayout(a, b)
 }
 
-// prune forgets arrays that nobody uses any more.
-func (c *constants) prune() {
+// Prune forgets arrays that nobody uses any more.
+func (c *Table) Prune() {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	maps.DeleteFunc(c.tensors, func(_ *onnx.Tensor, w constant) bool { return w.Value() == nil })
@@ -151,28 +148,4 @@ func prune[K comparable, C interface{ Value() *array.Array }](m map[K][]C) {
 			delete(m, k)
 		}
 	}
-}
-
-// sharing is an optimizer after which constants are shared.
-type sharing struct {
-	*optdb.Optimizer
-	constants *constants
-}
-
-// Rewrite implements exec.Optimizer.
-func (s sharing) Rewrite(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
-	if err := s.Optimizer.Rewrite(ctx, g, rec); err != nil {
-		return err
-	}
-	// Functions come and go. Without this the lists would keep an entry for every constant there ever was.
-	s.constants.prune()
-	var pairs []fgraph.Replacement
-	for v := range g.Variables() {
-		if a := tensor.ConstantOf(v); a != nil && !a.IsCSR() {
-			if b := s.constants.shared(a); b != a {
-				pairs = append(pairs, fgraph.Replacement{Old: v, New: tensor.Constant(b)})
-			}
-		}
-	}
-	return g.ReplaceAll(pairs, fgraph.Reason{Pass: "shared_constants"})
 }
