@@ -18,7 +18,7 @@ func (g *Graph) Add(op Op, inputs ...Class) Class {
 // into, or into a class of its own if into is none.
 func (g *Graph) insert(op Op, kids []uint32, into uint32) uint32 {
 	if len(kids) > 1 && g.lang.sigs[g.ops[op].sym].Commutes {
-		sortIDs(kids)
+		slices.Sort(kids)
 	}
 	switch len(kids) {
 	case 0:
@@ -141,17 +141,4 @@ func (g *Graph) next2(n, room int) int {
 		return room - n
 	}
 	return max(n, 16) / (1 + min(n>>16, 1)) // half as many once there are many
-}
-
-// sortIDs sorts a few numbers.
-func sortIDs(s []uint32) {
-	if len(s) > 16 {
-		slices.Sort(s)
-		return
-	}
-	for i := 1; i < len(s); i++ {
-		for j := i; j > 0 && s[j] < s[j-1]; j-- {
-			s[j], s[j-1] = s[j-1], s[j]
-		}
-	}
 }

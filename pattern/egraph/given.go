@@ -1,6 +1,9 @@
 package egraph
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // given chooses the cheapest tree of each class among the nodes of the input, as they are now. It
 // reports whether all roots have one.
@@ -78,7 +81,7 @@ func (x *extractor) inputs() []uint32 {
 			}
 			op := g.nodes[n].op()
 			if g.lang.sigs[g.ops[op].sym].Commutes {
-				sortIDs(kids)
+				slices.Sort(kids)
 			}
 			i = g.lookup(op, kids)
 		}

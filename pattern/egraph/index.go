@@ -127,18 +127,6 @@ func (g *Graph) lay(c uint32) {
 // sortEntries sorts by symbol, then by age.
 func (g *Graph) sortEntries(list []entry) {
 	ops := g.ops
-	less := func(p, q *entry) bool {
-		s, t := ops[p.head&opMask].sym, ops[q.head&opMask].sym
-		return s < t || s == t && p.node < q.node
-	}
-	if len(list) <= 16 {
-		for i := 1; i < len(list); i++ {
-			for j := i; j > 0 && less(&list[j], &list[j-1]); j-- {
-				list[j], list[j-1] = list[j-1], list[j]
-			}
-		}
-		return
-	}
 	slices.SortFunc(list, func(p, q entry) int {
 		return cmp.Or(cmp.Compare(ops[p.head&opMask].sym, ops[q.head&opMask].sym), cmp.Compare(p.node, q.node))
 	})

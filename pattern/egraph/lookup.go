@@ -1,5 +1,7 @@
 package egraph
 
+import "slices"
+
 // Lookup returns the class of an op applied to classes, if the graph has such a node.
 func (g *Graph) Lookup(op Op, inputs ...Class) (Class, bool) {
 	kids := make([]uint32, len(inputs))
@@ -7,7 +9,7 @@ func (g *Graph) Lookup(op Op, inputs ...Class) (Class, bool) {
 		kids[i] = g.find(uint32(c))
 	}
 	if g.lang.sigs[g.ops[op].sym].Commutes {
-		sortIDs(kids)
+		slices.Sort(kids)
 	}
 	n := g.lookup(op, kids)
 	if n == none {
@@ -28,6 +30,3 @@ func (g *Graph) lookup(op Op, kids []uint32) uint32 {
 	n, _ := g.lookupSmall(hashSmall(head, pair[0], pair[1]), head, pair[0], pair[1])
 	return n
 }
-
-// Leaf returns the class of an op without inputs, if there is one.
-func (g *Graph) Leaf(op Op) (Class, bool) { return g.Lookup(op) }

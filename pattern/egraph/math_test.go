@@ -118,7 +118,7 @@ func (w *mathWorld) fold(g *Graph, c Class) {
 	if !f.known {
 		return
 	}
-	if leaf, ok := g.Leaf(g.Intern(w.num, f.value)); !ok || leaf != g.Find(c) {
+	if leaf, ok := g.Lookup(g.Intern(w.num, f.value)); !ok || leaf != g.Find(c) {
 		for n := range g.Nodes(c) {
 			if _, ok := w.value(g, n); ok && g.Fold(n, g.Intern(w.num, f.value), g.Intern(w.num, w.facts.Get(g, g.Input(n, 0)).value), g.Intern(w.num, w.facts.Get(g, g.Input(n, 1)).value)) {
 				break
@@ -344,9 +344,9 @@ func (w *mathWorld) lookup(g *Graph, text string) (Class, bool) {
 	find = func(e pattern.Expr) (Class, bool) {
 		switch e := e.(type) {
 		case pattern.Name:
-			return g.Leaf(g.Intern(w.sym, string(e)))
+			return g.Lookup(g.Intern(w.sym, string(e)))
 		case pattern.Literal:
-			return g.Leaf(g.Intern(w.num, e.Float()))
+			return g.Lookup(g.Intern(w.num, e.Float()))
 		}
 		c := e.(*pattern.Call)
 		var args []Class

@@ -1,5 +1,7 @@
 package egraph
 
+import "slices"
+
 // Union says that two classes are equal, for a reason that explanations call "given". Nodes that
 // become equal because of that are found by the next [Graph.Rebuild].
 func (g *Graph) Union(a, b Class) bool {
@@ -199,7 +201,7 @@ func (g *Graph) renewWide(n uint32) bool {
 		}
 	}
 	if changed && g.lang.sigs[g.ops[d.op()].sym].Commutes {
-		sortIDs(kids)
+		slices.Sort(kids)
 	}
 	return changed
 }

@@ -22,7 +22,7 @@ func (p *replayer) check(tb testing.TB, e *Explanation) {
 	p.t = e.Terms
 	now := e.Start
 	for i, s := range e.Steps {
-		from, to := p.t.At(now, s.Path), p.t.At(s.After, s.Path)
+		from, to := p.t.at(now, s.Path), p.t.at(s.After, s.Path)
 		if p.t.Replace(now, s.Path, to) != s.After {
 			tb.Fatalf("step %d (%s) changes more than the place %v", i, s.Rule, s.Path)
 		}
@@ -34,7 +34,7 @@ func (p *replayer) check(tb testing.TB, e *Explanation) {
 		case s.Case >= 0:
 			ok = p.rewrites(s.Case, from, to)
 		case s.Rule == "commutes":
-			ok = p.t.Equal(from, to)
+			ok = p.t.equal(from, to)
 		case s.Rule == "fold":
 			v, folds := p.fold(p.t, from)
 			ok = folds && v == to
@@ -56,7 +56,7 @@ type binding struct {
 func (p *replayer) rewrites(id int, from, to Term) bool {
 	c := &p.r.cases[id]
 	return p.match(c.in, from, binding{map[string]Term{}, map[string][]Term{}, map[string]any{}}, func(b binding) bool {
-		return p.t.Equal(p.make(c.out, b), to)
+		return p.t.equal(p.make(c.out, b), to)
 	})
 }
 
@@ -66,7 +66,7 @@ func (p *replayer) match(e pattern.Expr, x Term, b binding, then func(binding) b
 		return then(b)
 	case pattern.Name:
 		if y, ok := b.names[string(e)]; ok {
-			return p.t.Equal(x, y) && then(b)
+			return p.t.equal(x, y) && then(b)
 		}
 		b.names[string(e)] = x
 		ok := then(b)
@@ -281,4 +281,46 @@ func dagSize(t *Terms, x Term) int {
 		}
 	}
 	return len(seen)
+}
+
+// at returns the term at a place.
+func (t *Terms) at(x Term, path []int) Term {
+	for _, k := range path {
+		x = t.kids[x][k]
+	}
+	return x
+}
+
+// equal reports whether two terms differ only in the order of arguments of ops that commute.
+func (t *Terms) equal(x, y Term) bool {
+	sorted := map[Term]Term{}
+	return t.sorted(x, sorted) == t.sorted(y, sorted)
+}
+
+// sorted returns a term with the arguments of ops that commute in a certain order.
+func (t *Terms) sorted(x Term, done map[Term]Term) Term {
+	stack := []Term{x}
+	for len(stack) > 0 {
+		top := stack[len(stack)-1]
+		if _, ok := done[top]; ok {
+			stack = stack[:len(stack)-1]
+			continue
+		}
+		args, ready := make([]Term, len(t.kids[top])), true
+		for i, k := range t.kids[top] {
+			s, ok := done[k]
+			if args[i] = s; !ok {
+				stack, ready = append(stack, k), false
+			}
+		}
+		if !ready {
+			continue
+		}
+		if op := t.ops[top]; t.g.lang.sigs[t.g.ops[op].sym].Commutes {
+			slices.Sort(args)
+		}
+		done[top] = t.Make(t.ops[top], args...)
+		stack = stack[:len(stack)-1]
+	}
+	return done[x]
 }

@@ -57,48 +57,6 @@ func (t *Terms) Replace(x Term, path []int, with Term) Term {
 	return with
 }
 
-// At returns the term at a place.
-func (t *Terms) At(x Term, path []int) Term {
-	for _, k := range path {
-		x = t.kids[x][k]
-	}
-	return x
-}
-
-// Equal reports whether two terms differ only in the order of arguments of ops that commute.
-func (t *Terms) Equal(x, y Term) bool {
-	sorted := map[Term]Term{}
-	return t.sorted(x, sorted) == t.sorted(y, sorted)
-}
-
-// sorted returns a term with the arguments of ops that commute in a certain order.
-func (t *Terms) sorted(x Term, done map[Term]Term) Term {
-	stack := []Term{x}
-	for len(stack) > 0 {
-		top := stack[len(stack)-1]
-		if _, ok := done[top]; ok {
-			stack = stack[:len(stack)-1]
-			continue
-		}
-		args, ready := make([]Term, len(t.kids[top])), true
-		for i, k := range t.kids[top] {
-			s, ok := done[k]
-			if args[i] = s; !ok {
-				stack, ready = append(stack, k), false
-			}
-		}
-		if !ready {
-			continue
-		}
-		if op := t.ops[top]; t.g.lang.sigs[t.g.ops[op].sym].Commutes {
-			slices.Sort(args)
-		}
-		done[top] = t.Make(t.ops[top], args...)
-		stack = stack[:len(stack)-1]
-	}
-	return done[x]
-}
-
 // maxTermText bounds the text of a term.
 const maxTermText = 1 << 16
 
