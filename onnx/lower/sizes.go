@@ -220,12 +220,18 @@ func (c *call) computable(t ir.Type) ([]ir.Dim, bool) {
 	return dims, ok
 }
 
-// result returns the sizes of the result, as ir infers them. Where types say too little of
-// them, the graph depends on the values of some inputs.
+// result returns the sizes of the result, see results.
 func (c *call) result(values ...int) []ir.Dim {
 	if dims, ok := c.inferred(); ok {
 		return dims
 	}
+	dims, _ := c.computable(c.results(values...)[0])
+	return dims
+}
+
+// results returns the types of the results, as ir infers them, with sizes that are known. Where types say too little of
+// these, the graph depends on the values of some inputs.
+func (c *call) results(values ...int) []ir.Type {
 	inputs := make([]*fgraph.Variable, len(c.in))
 	for k, x := range c.in {
 		v, err := c.standIn(k, x)
@@ -240,11 +246,12 @@ func (c *call) result(values ...int) []ir.Dim {
 	if err != nil {
 		c.fail("%w", err)
 	}
-	dims, ok := c.computable(types[0])
-	if !ok {
-		c.fail("%w: of its result %v is known", ErrSizes, types[0])
+	for _, t := range types {
+		if _, ok := c.computable(t); !ok {
+			c.fail("%w: of its result %v is known", ErrSizes, t)
+		}
 	}
-	return dims
+	return types
 }
 
 // says reports whether the type of an input of integers has their values: numbers or, if the graph is for any sizes,

@@ -31,24 +31,14 @@ var slicing = map[string]func(c *call) []*value{
 	"Split": func(c *call) []*value {
 		x := c.x(0)
 		axis := c.axis(c.int("axis", 0), ndim(x))
-		n := c.dim(x, axis)
-		parts := c.intsOr(1, c.list("split")) // an attribute in opset 1
-		if parts == nil {
-			count := c.int("num_outputs", c.op.Outputs)
-			if count != c.op.Outputs { // also before a list of so many is made
-				c.fail("num_outputs is %d, and there are %d", count, c.op.Outputs)
-			}
-			size, rest := (n+count-1)/count, n
-			for range count {
-				parts = append(parts, min(size, max(rest, 0)))
-				rest -= size
-			}
-		}
 		var out []*value
-		at := 0
-		for i, size := range parts {
-			if size < 0 || size > n-at || i == len(parts)-1 && size != n-at {
-				c.fail("parts of sizes %v of %d elements", parts, n)
+		at, n := 0, c.dim(x, axis)
+		for k, t := range c.results(1) {
+			dims, _ := c.computable(t)
+			size := c.number(dims[axis])
+			// Sizes may be so large that their sum is no number.
+			if size > n-at {
+				c.fail("part %d has %d elements, of %d that are left", k, size, n-at)
 			}
 			out = append(out, c.typed(part(x, axis, tensor.SliceOf(tensor.Int(at), tensor.Int(at+size), 1)), c.elem(0)))
 			at += size

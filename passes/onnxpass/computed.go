@@ -90,9 +90,9 @@ func computed(args pattern.Args, x *fgraph.Variable) (*fgraph.Variable, error) {
 	if evaluator == nil {
 		return nil, fmt.Errorf("%w: there is nothing that computes nodes", errNotComputed)
 	}
-	order, err := expression(x)
-	if err != nil {
-		return nil, err
+	order, ok := expression(x, maxComputed, func(*fgraph.Variable) bool { return false })
+	if !ok {
+		return nil, fmt.Errorf("%w: it is no small expression", errNotComputed)
 	}
 	values := make(map[*fgraph.Variable]*ir.Value)
 	// The applies never get into the graph: only the constant that they end in does.
@@ -123,35 +123,19 @@ func computed(args pattern.Args, x *fgraph.Variable) (*fgraph.Variable, error) {
 	return ir.Constant(values[x], ""), nil
 }
 
-// expression returns the applies that an expression is made of, inputs first.
-func expression(x *fgraph.Variable) ([]*fgraph.Apply, error) {
-	var order []*fgraph.Apply
-	visited := make(map[*fgraph.Apply]bool)
-	stack := []*fgraph.Apply{x.Owner()}
-	for len(stack) > 0 {
-		a := stack[len(stack)-1]
-		open := false
-		if a != nil && !visited[a] {
-			for _, v := range a.Inputs() {
-				if b := v.Owner(); b != nil && !visited[b] {
-					open = true
-					stack = append(stack, b)
-				}
-			}
-		}
-		if len(stack) > maxComputed {
-			return nil, fmt.Errorf("%w: it is no small expression", errNotComputed)
-		}
-		if open {
-			continue
-		}
-		stack = stack[:len(stack)-1]
-		if a != nil && !visited[a] {
-			visited[a] = true
-			order = append(order, a)
-		}
-	}
-	return order, nil
+// expression returns the applies that an expression of known values is made of, inputs first. ok is false if there are
+// more than so many.
+func expression(x *fgraph.Variable, most int, known func(*fgraph.Variable) bool) (order []*fgraph.Apply, ok bool) {
+	seen := make(map[*fgraph.Apply]bool)
+	visited := make(map[*fgraph.Variable]bool)
+	fgraph.Walk([]*fgraph.Variable{x}, func(v *fgraph.Variable) bool {
+		visited[v] = true
+		return known(v) || len(visited) > 4*most || v.Owner() != nil && seen[v.Owner()]
+	}, func(a *fgraph.Apply) {
+		seen[a] = true
+		order = append(order, a)
+	})
+	return order, len(visited) <= 4*most && len(order) <= most
 }
 
 // finite reports whether all floats of a tensor are. It looks at exponents, because weights are many.

@@ -2,6 +2,7 @@ package onnxpass
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx/ir"
@@ -119,30 +120,11 @@ func (p polynomial) times(q polynomial) polynomial {
 // between returns the applies that compute t of x and constants, inputs first. ok is false if t needs
 // something else, or many.
 func between(t, x *fgraph.Variable) (order []*fgraph.Apply, ok bool) {
-	visited := make(map[*fgraph.Apply]bool)
-	stack := []*fgraph.Variable{t}
-	for len(stack) > 0 {
-		v := stack[len(stack)-1]
-		a := v.Owner()
-		if v == x || v.IsConstant() || a != nil && visited[a] {
-			stack = stack[:len(stack)-1]
-			continue
-		}
-		if a == nil || len(a.Outputs()) != 1 || len(stack) > maxParts {
-			return nil, false
-		}
-		open := false
-		for _, w := range a.Inputs() {
-			if b := w.Owner(); w != x && !w.IsConstant() && (b == nil || !visited[b]) {
-				stack = append(stack, w)
-				open = true
-			}
-		}
-		if !open {
-			visited[a] = true
-			order = append(order, a)
-			stack = stack[:len(stack)-1]
-		}
+	order, ok = expression(t, maxParts, func(v *fgraph.Variable) bool { return v == x })
+	for _, a := range order {
+		ok = ok && len(a.Outputs()) == 1 && !slices.ContainsFunc(a.Inputs(), func(v *fgraph.Variable) bool {
+			return v != x && v.Owner() == nil && !v.IsConstant()
+		})
 	}
-	return order, true
+	return order, ok && (t == x || t.Owner() != nil || t.IsConstant())
 }

@@ -201,50 +201,37 @@ func int64sOf(list []int) *fgraph.Variable {
 	return ir.Int64s(lists.Map(list, func(n int) int64 { return int64(n) })...)
 }
 
-var fuseSqueezes = rewrite.Rule{
-	Name: "fuse_consecutive_squeezes", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Squeeze") || !isNode(a.Inputs()[0].Owner(), "Squeeze") {
-			return c.Miss("it is no Squeeze of a Squeeze"), nil
-		}
-		b := a.Inputs()[0].Owner()
-		x := b.Inputs()[0]
-		n := ir.TypeOf(x).Rank()
-		first, ok := axesOf(b, 1, n)
-		second, too := axesOf(a, 1, n-len(first))
-		if !ok || !too {
-			return c.Miss("its dimensions are not known"), nil
-		}
-		rest := kept(n, first)
-		for _, i := range second {
-			first = append(first, rest[i])
-		}
-		slices.Sort(first)
-		return remade(c, a, "Squeeze", x, int64sOf(first)), nil
-	},
-}
+var (
+	fuseSqueezes   = fuseAxes("fuse_consecutive_squeezes", "Squeeze")
+	fuseUnsqueezes = fuseAxes("fuse_consecutive_unsqueezes", "Unsqueeze")
+)
 
-var fuseUnsqueezes = rewrite.Rule{
-	Name: "fuse_consecutive_unsqueezes", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Unsqueeze") || !isNode(a.Inputs()[0].Owner(), "Unsqueeze") {
-			return c.Miss("it is no Unsqueeze of an Unsqueeze"), nil
+// fuseAxes returns the rule that two nodes of an operator, which takes dimensions away or adds them, are one.
+func fuseAxes(name, op string) rewrite.Rule {
+	return rewrite.Rule{Name: name, On: onOps, Depth: 2, Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+		if !isNode(a, op) || !isNode(a.Inputs()[0].Owner(), op) {
+			return c.Miss("it is no %s of another one", op), nil
 		}
 		b := a.Inputs()[0].Owner()
 		x := b.Inputs()[0]
-		n, m := ir.TypeOf(a.Inputs()[0]).Rank(), ir.TypeOf(a.Out()).Rank()
-		first, ok := axesOf(b, 1, n)
-		second, too := axesOf(a, 1, m)
+		// Dimensions are those of the larger of both tensors: a Squeeze has them before, an Unsqueeze behind it. Those of
+		// one node are what the other one leaves.
+		whole, part, n, left := b, a, ir.TypeOf(x).Rank(), ir.TypeOf(b.Out()).Rank()
+		if op == "Unsqueeze" {
+			whole, part, n = a, b, ir.TypeOf(a.Out()).Rank()
+		}
+		all, ok := axesOf(whole, 1, n)
+		more, too := axesOf(part, 1, left)
 		if !ok || !too {
 			return c.Miss("its dimensions are not known"), nil
 		}
-		rest := kept(m, second)
-		for _, i := range first {
-			second = append(second, rest[i])
+		rest := kept(n, all)
+		for _, i := range more {
+			all = append(all, rest[i])
 		}
-		slices.Sort(second)
-		return remade(c, a, "Unsqueeze", x, int64sOf(second)), nil
-	},
+		slices.Sort(all)
+		return remade(c, a, op, x, int64sOf(all)), nil
+	}}
 }
 
 // remade proposes an op of the name in place of a.
