@@ -101,10 +101,7 @@ func ReadFS(fsys fs.FS, name string) (*Model, error) {
 // they are constants. It shares all else with m. That takes version 4 of the format; files of before have all weights
 // among the inputs.
 func (m *Model) FixDefaults() *Model {
-	initial := make(map[string]bool)
-	for _, t := range m.Graph.Initializers {
-		initial[t.Name] = true
-	}
+	initial := m.Graph.Initial()
 	c, g := *m, *m.Graph
 	g.Inputs = slices.DeleteFunc(slices.Clone(g.Inputs), func(in *ValueInfo) bool { return initial[in.Name] })
 	if c.Graph = &g; len(g.Inputs) < len(m.Graph.Inputs) {

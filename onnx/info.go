@@ -111,10 +111,7 @@ func (m *Model) Info() *Info {
 	for _, e := range m.Metadata {
 		x.Metadata = append(x.Metadata, MetadataText{e.Key, e.Value})
 	}
-	constant := make(map[string]bool)
-	for _, t := range m.Graph.Initializers {
-		constant[t.Name] = true
-	}
+	constant := m.Graph.Initial()
 	for _, v := range m.Graph.Inputs {
 		if constant[v.Name] {
 			x.Defaults = append(x.Defaults, v.Name)

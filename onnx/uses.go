@@ -104,6 +104,15 @@ func (m *Graph) Defined() map[string]bool {
 	return defined
 }
 
+// Initial returns the names of the initializers of a graph.
+func (m *Graph) Initial() map[string]bool {
+	names := make(map[string]bool)
+	for _, t := range m.Initializers {
+		names[t.Name] = true
+	}
+	return names
+}
+
 // DepthFirst lists nodes behind those that they depend on, and all in the order of a list as far as that can be. What
 // depends on itself is handed to circle, as the nodes on the way.
 func DepthFirst[T comparable](list []T, needs func(T) []T, circle func(path []T)) (order []T) {

@@ -148,10 +148,7 @@ func (c *Case) set(name string) (*Set, error) {
 // inputsOf returns the inputs that have values in a data set: first those without an initializer.
 // Values of the others take the place of the initializers.
 func inputsOf(g *onnx.Graph) []*onnx.ValueInfo {
-	initial := make(map[string]bool)
-	for _, t := range g.Initializers {
-		initial[t.Name] = true
-	}
+	initial := g.Initial()
 	var needed, optional []*onnx.ValueInfo
 	for _, in := range g.Inputs {
 		if initial[in.Name] {

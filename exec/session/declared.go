@@ -45,21 +45,13 @@ func declared(g *onnx.Graph, inputs map[string]*array.Array) error {
 
 // sizesRead reports whether a graph, or one inside it, does more with a value than to ask for its type.
 func sizesRead(g *onnx.Graph, name string) bool {
-	todo := []*onnx.Graph{g}
-	for len(todo) > 0 {
-		g, todo = todo[0], todo[1:]
+	for g := range onnx.Nested(g) {
 		if slices.ContainsFunc(g.Outputs, func(o *onnx.ValueInfo) bool { return o.Name == name }) {
 			return true
 		}
 		for _, n := range g.Nodes {
 			if i := slices.Index(n.Inputs, name); i >= 0 && !(i == 1 && n.Op == "CastLike" && (n.Domain == "" || n.Domain == "ai.onnx")) {
 				return true
-			}
-			for _, a := range n.Attributes {
-				todo = append(todo, a.Graphs...)
-				if a.Graph != nil {
-					todo = append(todo, a.Graph)
-				}
 			}
 		}
 	}

@@ -133,6 +133,15 @@ func (c *call) float(name string, otherwise float64) float64 {
 
 func (c *call) text(name, otherwise string) string { return c.op.Text(name, otherwise) }
 
+// oneOf returns an attribute that has to be one of some words.
+func (c *call) oneOf(name, otherwise string, words ...string) string {
+	text := c.text(name, otherwise)
+	if !slices.Contains(words, text) {
+		c.fail("%w: %s %q", ErrUnsupported, name, text)
+	}
+	return text
+}
+
 // list returns an attribute of integers, nil if there is none.
 func (c *call) list(name string) []int {
 	a := c.attribute(name)

@@ -39,13 +39,7 @@ func wrapped(x variable, to onnx.DataType) variable {
 
 // toSmall rounds x to a small type of floats, as the attributes of the node say.
 func (c *call) toSmall(x variable, t onnx.DataType) variable {
-	mode := c.text("round_mode", "up")
-	switch mode {
-	case "up", "down", "nearest":
-	default:
-		c.fail("%w: round_mode %q", ErrUnsupported, mode)
-	}
-	p := toSmall{t, c.bool("saturate", true), mode}
+	p := toSmall{t, c.bool("saturate", true), c.oneOf("round_mode", "up", "up", "down", "nearest")}
 	return routine(c, "RoundSmall", roundedToSmall, p, []variable{tensor.Cast(x, array.Float64)}, tensor.NewType(array.Float32, c.shape(x)...))[0]
 }
 

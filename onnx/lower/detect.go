@@ -26,12 +26,12 @@ var detection = map[string]func(c *call) []*value{
 	"RoiAlign": func(c *call) []*value {
 		p := roiOptions{
 			Height: c.int("output_height", 1), Width: c.int("output_width", 1),
-			Ratio: c.int("sampling_ratio", 0), Scale: c.float("spatial_scale", 1), Mode: c.text("mode", "avg"),
+			Ratio: c.int("sampling_ratio", 0), Scale: c.float("spatial_scale", 1), Mode: c.oneOf("mode", "avg", "avg", "max"),
 			Half: c.opset >= 16 && c.text("coordinate_transformation_mode", "half_pixel") == "half_pixel",
 		}
 		c.regionsOf(1, 4)
-		if p.Height <= 0 || p.Width <= 0 || p.Ratio < 0 || p.Ratio > maxSteps || p.Mode != "avg" && p.Mode != "max" {
-			c.fail("%w: mode %s, size %d×%d, sampling_ratio %d", ErrUnsupported, p.Mode, p.Height, p.Width, p.Ratio)
+		if p.Height <= 0 || p.Width <= 0 || p.Ratio < 0 || p.Ratio > maxSteps {
+			c.fail("%w: size %d×%d, sampling_ratio %d", ErrUnsupported, p.Height, p.Width, p.Ratio)
 		}
 		return c.like(routine(c, "RoiAlign", roiAligned, p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, c.madeShape()...))[0])
 	},

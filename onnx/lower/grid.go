@@ -3,6 +3,7 @@ package lower
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -15,14 +16,8 @@ type gridOptions struct {
 
 // gridSample lowers GridSample: of opset 16 for images, later for any number of dimensions.
 func (c *call) gridSample() []*value {
-	p := gridOptions{c.text("mode", "linear"), c.text("padding_mode", "zeros"), c.bool("align_corners", false)}
-	switch p.Mode {
-	case "bilinear", "bicubic":
-		p.Mode = p.Mode[2:]
-	}
-	if !slices.Contains([]string{"linear", "cubic", "nearest"}, p.Mode) || !slices.Contains([]string{"zeros", "border", "reflection"}, p.Padding) {
-		c.fail("%w: mode %q with padding %q", ErrUnsupported, p.Mode, p.Padding)
-	}
+	mode := c.oneOf("mode", "linear", "linear", "cubic", "nearest", "bilinear", "bicubic")
+	p := gridOptions{strings.TrimPrefix(mode, "bi"), c.oneOf("padding_mode", "zeros", "zeros", "border", "reflection"), c.bool("align_corners", false)}
 	return c.like(routine(c, "GridSample", gridSampled, p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, c.madeShape()...))[0])
 }
 

@@ -11,13 +11,7 @@ type postTransform string
 
 // transform returns what the attribute says.
 func (c *call) transform() postTransform {
-	p := postTransform(c.text("post_transform", "NONE"))
-	switch p {
-	case "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT":
-		return p
-	}
-	c.fail("%w: post_transform %q", ErrUnsupported, p)
-	return ""
+	return postTransform(c.oneOf("post_transform", "NONE", "NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT"))
 }
 
 // A second is what becomes the score of the other class if there is one score.

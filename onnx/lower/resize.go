@@ -3,6 +3,7 @@ package lower
 import (
 	"math"
 	"slices"
+	"strings"
 
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor"
@@ -24,15 +25,9 @@ type resizing struct {
 // resize lowers Resize of all opsets, and Upsample. What tensors have is an op of theirs; the rest are
 // sums of elements with weights that are known here.
 func (c *call) resize() []*value {
-	r := &resizing{call: c, mode: c.text("mode", "nearest"), coordinates: c.text("coordinate_transformation_mode", "half_pixel"),
+	r := &resizing{call: c, mode: strings.TrimPrefix(c.oneOf("mode", "nearest", "nearest", "linear", "cubic", "bilinear"), "bi"), coordinates: c.text("coordinate_transformation_mode", "half_pixel"),
 		nearest: c.text("nearest_mode", "round_prefer_floor"), a: c.float("cubic_coeff_a", -0.75),
 		antialias: c.bool("antialias", false), inside: c.bool("exclude_outside", false)}
-	if r.mode == "bilinear" { // of opset 1
-		r.mode = "linear"
-	}
-	if !slices.Contains([]string{"nearest", "linear", "cubic"}, r.mode) {
-		c.fail("%w: mode %s", ErrUnsupported, r.mode)
-	}
 	if c.open != nil && unsized(c.x(0)) {
 		return c.like(r.openSizes(c.x(0)))
 	}
@@ -40,9 +35,7 @@ func (c *call) resize() []*value {
 	o := r.options()
 	// What tensors have is neither cubic nor smooth, and has fewer kinds of coordinates.
 	switch {
-	case r.mode == "cubic" || r.antialias && r.mode != "nearest" || r.inside && r.mode == "linear":
-		return c.like(r.weighted(c.x(0)))
-	case slices.Contains([]string{"tf_crop_and_resize", "tf_half_pixel_for_nn", "half_pixel_symmetric"}, r.coordinates):
+	case r.mode == "cubic" || r.antialias && r.mode != "nearest" || r.inside && r.mode == "linear" || r.rare():
 		return c.like(r.weighted(c.x(0)))
 	case r.sizes != nil && r.scales != nil: // which are not what the sizes make
 		return c.like(r.weighted(c.x(0)))
@@ -56,11 +49,16 @@ func (r *resizing) options() tensor.ResizeOptions {
 	return tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: tensor.CoordinateMode(r.coordinates), Nearest: tensor.NearestMode(r.nearest)}
 }
 
+// rare reports whether coordinates are of a kind that tensors don't have.
+func (r *resizing) rare() bool {
+	return slices.Contains([]string{"tf_crop_and_resize", "tf_half_pixel_for_nn", "half_pixel_symmetric"}, r.coordinates)
+}
+
 // openSizes resizes a tensor whose sizes are not known by known scales, or to sizes that are computed of those of inputs.
 func (r *resizing) openSizes(x variable) variable {
 	_, scalesAt, sizesAt := r.places()
 	simple := r.mode != "cubic" && !r.antialias && !r.inside && r.attribute("axes") == nil && r.text("keep_aspect_ratio_policy", "stretch") == "stretch" &&
-		!slices.Contains([]string{"tf_crop_and_resize", "tf_half_pixel_for_nn", "half_pixel_symmetric"}, r.coordinates)
+		!r.rare()
 	if !simple {
 		r.fail("%w: a Resize of this kind", ErrSizes)
 	}
@@ -143,7 +141,7 @@ func (r *resizing) readSizes(shape, axes, list []int) {
 		r.fail("%d sizes for %d dimensions", len(list), len(axes))
 	}
 	r.asSize = true
-	policy := r.text("keep_aspect_ratio_policy", "stretch")
+	policy := r.oneOf("keep_aspect_ratio_policy", "stretch", "stretch", "not_larger", "not_smaller")
 	scale := math.NaN()
 	for i, a := range axes {
 		s := float64(list[i]) / float64(max(shape[a], 1))
@@ -157,20 +155,15 @@ func (r *resizing) readSizes(shape, axes, list []int) {
 		}
 	}
 	r.sizes = slices.Clone(shape)
-	switch policy {
-	case "stretch":
-		for i, a := range axes {
-			r.sizes[a] = list[i]
-		}
-	case "not_larger", "not_smaller":
+	if policy != "stretch" {
 		// Coordinates follow from the scale of the policy, not from the rounded sizes.
 		r.scales = slices.Repeat([]float64{1}, len(shape))
-		for _, a := range axes {
+	}
+	for i, a := range axes {
+		if r.sizes[a] = list[i]; policy != "stretch" {
 			r.scales[a] = scale
 			r.sizes[a] = int(min(math.Floor(float64(scale*float64(shape[a]))+0.5), maxMade+1))
 		}
-	default:
-		r.fail("%w: keep_aspect_ratio_policy %q", ErrUnsupported, policy)
 	}
 	r.bounded(r.sizes)
 }

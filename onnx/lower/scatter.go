@@ -10,7 +10,7 @@ import (
 
 // scatterND lowers ScatterND. Reductions that an incremented part does not have are a routine.
 func (c *call) scatterND() []*value {
-	r := c.text("reduction", "none")
+	r := c.oneOf("reduction", "none", "none", "add", "mul", "min", "max")
 	if r == "none" || r == "add" {
 		return c.like(tensor.ScatterND(c.x(0), c.integers(1), c.x(2), r == "add"))
 	}
@@ -24,7 +24,7 @@ func (c *call) scatterND() []*value {
 
 func (c *call) scatterElements() []*value {
 	axis := c.axis(c.int("axis", 0), ndim(c.x(0)))
-	r := c.text("reduction", "none")
+	r := c.oneOf("reduction", "none", "none", "add", "mul", "min", "max")
 	if r == "none" || r == "add" {
 		return c.like(tensor.ScatterElements(c.x(0), c.index(c.x(1), c.dims(c.x(0))[axis]), c.x(2), axis, r == "add"))
 	}
@@ -46,9 +46,6 @@ type scatter struct {
 }
 
 func (c *call) reduceInto(p scatter, at variable) []*value {
-	if !slices.Contains([]string{"mul", "min", "max"}, p.Reduction) {
-		c.fail("%w: reduction %q", ErrUnsupported, p.Reduction)
-	}
 	d := wide(c.x(0))
 	in := []variable{tensor.Cast(c.x(0), d), at, tensor.Cast(c.x(2), d)}
 	return c.like(routine(c, "Scatter", scattered, p, in, tensor.NewType(d, c.shape(c.x(0))...))[0])

@@ -25,7 +25,7 @@ type grams struct {
 func (c *call) tfidf() []*value {
 	shape := c.shape(c.x(0))
 	p := grams{Starts: c.list("ngram_counts"), Columns: c.list("ngram_indexes"),
-		Min: c.int("min_gram_length", 0), Max: c.int("max_gram_length", 0), Skips: c.int("max_skip_count", 0), Mode: c.text("mode", "TF")}
+		Min: c.int("min_gram_length", 0), Max: c.int("max_gram_length", 0), Skips: c.int("max_skip_count", 0), Mode: c.oneOf("mode", "TF", "TF", "IDF", "TFIDF")}
 	if a := c.attribute("pool_int64s"); a != nil {
 		p.Pool = a.Ints
 	}
@@ -40,9 +40,6 @@ func (c *call) tfidf() []*value {
 	}
 	if len(shape) < 1 || len(shape) > 2 || p.Min < 1 || p.Max < p.Min || p.Max > len(p.Starts) || p.Skips < 0 {
 		c.fail("sequences of %d to %d numbers, with %d left out, in shape %v", p.Min, p.Max, p.Skips, shape)
-	}
-	if !slices.Contains([]string{"TF", "IDF", "TFIDF"}, p.Mode) {
-		c.fail("%w: mode %q", ErrUnsupported, p.Mode)
 	}
 	c.checkGrams(&p)
 	out := slices.Clone(shape)

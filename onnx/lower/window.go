@@ -28,15 +28,11 @@ var windows = map[string]func(c *call) []*value{
 		shape := c.list("output_shape")
 		auto := c.text("auto_pad", "NOTSET")
 		if shape != nil || auto == "SAME_UPPER" || auto == "SAME_LOWER" {
-			x := c.shape(c.x(0))
+			x, out := c.shape(c.x(0)), c.madeShape()
 			s.Before, s.After = make([]int, dims), make([]int, dims)
 			for i := range dims {
 				full := at(s.Strides, i, 1)*(x[2+i]-1) + more[i] + (w[2+i]-1)*at(s.Dilations, i, 1) + 1
-				want := x[2+i] * at(s.Strides, i, 1)
-				if shape != nil {
-					want = shape[len(shape)-dims+i]
-				}
-				total := full - want
+				total := full - out[2+i]
 				if total < 0 {
 					more[i], total = more[i]-total, 0
 				}

@@ -176,7 +176,7 @@ func (a *argumentFlags) names() []string {
 // inputs that have neither a flag nor an initializer. drawn lists those.
 func (a *argumentFlags) arguments(m *onnx.Model) (args map[string]*array.Array, drawn []string, err error) {
 	args = make(map[string]*array.Array)
-	initial := initializers(m)
+	initial := m.Graph.Initial()
 	var faults []error
 	for _, name := range a.names() {
 		if !slices.ContainsFunc(m.Graph.Inputs, func(in *onnx.ValueInfo) bool { return in.Name == name }) {

@@ -8,15 +8,6 @@ func defaultsOf(m *onnx.Model) int {
 	return len(m.Graph.Inputs) - len(m.FixDefaults().Graph.Inputs)
 }
 
-// initializers returns the names of the initializers of a model.
-func initializers(m *onnx.Model) map[string]bool {
-	names := make(map[string]bool)
-	for _, t := range m.Graph.Initializers {
-		names[t.Name] = true
-	}
-	return names
-}
-
 // read reads a model, and makes its defaults constants if the flag says so. defaults counts them.
 func (a *argumentFlags) read(name string) (m *onnx.Model, defaults int, err error) {
 	if m, err = onnx.ReadFile(name); err != nil || m.Graph == nil {
