@@ -118,39 +118,71 @@ func (c *call) loop() []*value {
 	if c.has(1) {
 		whole.more = c.reshape(truth(c.x(1)), nil)
 	}
-	if !c.few(whole) {
+	return c.looping(whole)
+}
+
+// looping lowers a loop: as an op, or unrolled if it is short.
+func (c *call) looping(p looped) []*value {
+	if !c.few(p) {
 		// A loop that can't be an op is unrolled all the same, as far as maxUnrolled lets it.
-		if out, err := c.asOp(whole); err == nil {
+		if out, err := c.asOp(p); err == nil {
 			return out
 		}
 	}
-	most, more := int64(-1), true
-	if c.has(0) {
+	most, more := int64(p.steps), true
+	if p.number && c.has(0) {
 		most = max(c.array(0).Int(0), 0)
 	}
-	if c.has(1) {
+	if p.number && c.has(1) {
 		more = c.one(1) != 0
 	}
+	c.checkSteps(p.steps)
 	defer c.keep(maxKept)()
-	stacks := make([][]*value, len(b.Graph.Outputs())-1-len(state))
+	state := slices.Clone(p.carried)
+	first := 0 // of the results of a round that are carried
+	if p.number {
+		first = 1
+	}
+	stacks := make([][]*value, len(p.body.Graph.Outputs())-first-len(state))
 	for i := int64(0); more && i != most; i++ {
-		number := &value{v: tensor.Constant(array.Scalar(i)), elem: onnx.Int64}
-		truth := &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}
-		out := b.run(append([]*value{number, truth}, state...)...)
-		state = out[1 : 1+len(state)]
-		for k, v := range out[1+len(state):] {
+		out := p.body.run(c.roundOf(p, i, state)...)
+		state = out[first : first+len(state)]
+		for k, v := range out[first+len(state):] {
 			stacks[k] = append(stacks[k], v)
 		}
-		// Asking makes the graph depend on the condition: another number of rounds is another graph.
-		more = (&call{lowering: c.lowering, in: out[:1]}).one(0) != 0
+		if p.number {
+			// Asking makes the graph depend on the condition: another number of rounds is another graph.
+			more = (&call{lowering: c.lowering, in: out[:1]}).one(0) != 0
+		}
 	}
 	out := slices.Clone(state)
 	for k, list := range stacks {
-		out = append(out, b.stack(list, 1+len(state)+k, 0, func() []*value {
-			return b.run(append([]*value{{v: tensor.Int(0), elem: onnx.Int64}, {v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}}, state...)...)
-		}))
+		out = append(out, p.body.stack(list, first+len(state)+k, func() []*value { return p.body.run(c.roundOf(p, 0, state)...) }))
 	}
 	return out
+}
+
+// roundOf returns the inputs of a body in a round.
+func (c *call) roundOf(p looped, i int64, state []*value) (in []*value) {
+	if p.number {
+		in = append(in, &value{v: tensor.Constant(array.Scalar(i)), elem: onnx.Int64}, &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool})
+	}
+	in = append(in, state...)
+	for _, x := range p.items {
+		item := &value{elem: x.elem}
+		if p.steps > 0 {
+			item.v = tensor.Subtensor(x.v, tensor.At(tensor.Int(int(i))))
+		} else {
+			// Nothing is scanned without rounds, so a round that only tells shapes gets zeros.
+			zeros, err := NewArray(x.elem, c.shape(x.v)[1:]...)
+			if err != nil {
+				c.fail("%w", err)
+			}
+			item.v = tensor.Constant(zeros)
+		}
+		in = append(in, item)
+	}
+	return in
 }
 
 // few reports whether a loop is unrolled: if constants say how many rounds there are at most, and these have few
@@ -169,7 +201,7 @@ func (c *call) few(p looped) bool {
 
 // stack stacks what iterations made of an output of the body. Without any, its shape is what a round would
 // make; round lowers one.
-func (b *body) stack(list []*value, output, axis int, round func() []*value) *value {
+func (b *body) stack(list []*value, output int, round func() []*value) *value {
 	if len(list) == 0 {
 		return b.nothing(output, round)
 	}
@@ -177,7 +209,7 @@ func (b *body) stack(list []*value, output, axis int, round func() []*value) *va
 	for i := range list {
 		vars[i] = (&call{lowering: b.lowering, in: list}).x(i)
 	}
-	return &value{v: tensor.Stack(b.axis(axis, ndim(vars[0])+1), vars...), elem: list[0].elem}
+	return &value{v: tensor.Stack(0, vars...), elem: list[0].elem}
 }
 
 // nothing returns the stack of no values of an output. What a round would make says more than the type that
@@ -285,61 +317,20 @@ func (c *call) scanOver(in []*value, n int) []*value {
 		back = c.list("directions")
 	}
 	whole := looped{body: b, carried: in[:states], steps: steps, most: tensor.Int(steps), more: tensor.Constant(array.Scalar(true))}
-	if !c.few(whole) {
-		for k := range n {
-			x := tensor.MoveAxes(inputs.x(states+k), []int{axes[k]}, []int{0})
-			if at(back, k, 0) != 0 {
-				x = tensor.Flip(x, 0)
-			}
-			whole.items = append(whole.items, &value{v: x, elem: in[states+k].elem})
+	for k := range n {
+		x := tensor.MoveAxes(inputs.x(states+k), []int{axes[k]}, []int{0})
+		if at(back, k, 0) != 0 {
+			x = tensor.Flip(x, 0)
 		}
-		if out, err := c.asOp(whole); err == nil {
-			// The op knows neither directions nor axes: items went to the front before, and stacks go back here.
-			for k, v := range out[states:] {
-				if at(c.list("scan_output_directions"), k, 0) != 0 {
-					v.v = tensor.Flip(v.v, 0)
-				}
-				v.v = tensor.MoveAxes(v.v, []int{0}, []int{c.axis(at(c.list("scan_output_axes"), k, 0), ndim(v.v))})
-			}
-			return out
-		}
+		whole.items = append(whole.items, &value{v: x, elem: in[states+k].elem})
 	}
-	c.checkSteps(steps)
-	defer c.keep(maxKept)()
-	state, stacks := slices.Clone(in[:states]), make([][]*value, len(b.Graph.Outputs())-states)
-	for i := range steps {
-		args := slices.Clone(state)
-		for k := range n {
-			j := i
-			if at(back, k, 0) != 0 {
-				j = steps - 1 - i
-			}
-			args = append(args, &value{v: part(inputs.x(states+k), axes[k], tensor.At(tensor.Int(j))), elem: in[states+k].elem})
-		}
-		out := b.run(args...)
-		state = out[:states]
-		for k, v := range out[states:] {
-			stacks[k] = append(stacks[k], v)
-		}
-	}
-	out := slices.Clone(state)
-	for k, list := range stacks {
+	out := c.looping(whole)
+	// Rounds know neither directions nor axes: items went to the front before, and stacks go back here.
+	for k, v := range out[states:] {
 		if at(c.list("scan_output_directions"), k, 0) != 0 {
-			slices.Reverse(list)
+			v.v = tensor.Flip(v.v, 0)
 		}
-		out = append(out, b.stack(list, states+k, at(c.list("scan_output_axes"), k, 0), func() []*value {
-			// Nothing is scanned without rounds, so a round that only tells shapes gets zeros.
-			args := slices.Clone(in[:states])
-			for k := range n {
-				shape := c.shape(inputs.x(states + k))
-				item, err := NewArray(in[states+k].elem, slices.Delete(shape, axes[k], axes[k]+1)...)
-				if err != nil {
-					c.fail("%w", err)
-				}
-				args = append(args, &value{v: tensor.Constant(item), elem: in[states+k].elem})
-			}
-			return b.run(args...)
-		}))
+		v.v = tensor.MoveAxes(v.v, []int{0}, []int{c.axis(at(c.list("scan_output_axes"), k, 0), ndim(v.v))})
 	}
 	return out
 }
