@@ -61,7 +61,7 @@ const singleTerms = 32
 const leastTurnedChannels = 16
 
 // mostTurnedColumns is from which length on lines fill vectors better than channels do that have to be moved.
-const mostTurnedColumns = 48
+const mostTurnedColumns = 24
 
 // poolTurned is Pool by PoolLast.
 func (ws *Workspace) poolTurned(y, x *Array, w Window, kind Pooling) error {
