@@ -1,6 +1,9 @@
 package nnet3pass
 
-import "github.com/nnopt/nnopt/rewrite"
+import (
+	"github.com/nnopt/nnopt/passes/nnet3pass/internal/noise"
+	"github.com/nnopt/nnopt/rewrite"
+)
 
 // Rules returns the local rewrites, which the standard database has in its groups canonicalize and
 // specialize.
@@ -21,7 +24,7 @@ func Passes() []rewrite.GraphRewriter {
 		newLimitDerivativeTimes(allDerivTimes), consolidateModelUpdate(),
 		rewrite.In2Out("local_multiply_out", multiplyOut()), SplitRecurrentAffine(leastSplit),
 		SplitRecurrentDerivative(leastSplit),
-		trimInputs(), spliceForIntegers(), quantizeTo8(), quantizeTo16(), boundQuantizationError(defaultBound, newKnownNoise()), limitQuantizationError(0), propagateInPlace(), backpropInPlace(),
+		trimInputs(), spliceForIntegers(), quantizeTo8(), quantizeTo16(), boundQuantizationError(defaultBound, noise.NewKnown()), limitQuantizationError(0), propagateInPlace(), backpropInPlace(),
 		planStorage(),
 	}, storagePasses()...)
 }

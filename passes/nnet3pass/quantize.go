@@ -10,15 +10,8 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/passes/nnet3pass/internal/noise"
 	"github.com/nnopt/nnopt/rewrite"
-)
-
-// Products smaller than this stay in float32: to quantize their rows takes about as long as they
-// save. With 64 rows, 16 terms and 32 columns take 0.96 to 1.04 of the time of float32, and 32
-// terms 0.4 to 0.75 (Zen 5, November 2026).
-const (
-	leastTerms   = 32 // of a sum
-	leastColumns = 16 // of the result
 )
 
 // narrowing is how many times more terms than results a product has that quantizeTo16 raises. In a
@@ -106,12 +99,7 @@ func quantizable(a *fgraph.Apply) (*component.Product, bool) {
 			return nil, false
 		}
 	}
-	return p, wideEnough(p)
-}
-
-// wideEnough reports whether a product is faster in integers.
-func wideEnough(p *component.Product) bool {
-	return p.Terms() >= leastTerms && p.OutputDim() >= leastColumns
+	return p, noise.WideEnough(p)
 }
 
 // A quantizer changes the precision of products. Runs of one component keep one component.

@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/passes/nnet3pass/internal/noise"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -41,9 +42,9 @@ func (p errorLimit) Configured(_, value string) (rewrite.Configurable, error) {
 	return p.with(most), nil
 }
 
-// boundQuantizationError raises the precision of products until the error that an errorEstimate
+// boundQuantizationError raises the precision of products until the error that a noise.Estimate
 // gives for the outputs of the network is small enough.
-func boundQuantizationError(most float64, known *knownNoise) errorLimit {
+func boundQuantizationError(most float64, known *noise.Known) errorLimit {
 	return newErrorLimit(most, defaultBound, "bound_quantization_error",
 		"the products in 8 bits that save most error for their time get 16 bits, until the error of the outputs that the parameters alone let expect is at most the setting error",
 		"the largest estimate of the error of an output, relative to its norm (without the mean of each row); 0 is no bound",
@@ -57,7 +58,7 @@ func boundQuantizationError(most float64, known *knownNoise) errorLimit {
 const defaultBound = 0.08
 
 // boundError is the pass.
-func boundError(ctx context.Context, h *rewrite.Handle, most float64, known *knownNoise) error {
+func boundError(ctx context.Context, h *rewrite.Handle, most float64, known *noise.Known) error {
 	program, ok := lower.ProgramOf(h.Graph())
 	if most == 0 || !ok {
 		return nil
@@ -67,7 +68,7 @@ func boundError(ctx context.Context, h *rewrite.Handle, most float64, known *kno
 	if !ok || !slices.ContainsFunc(groups, func(g *quantizedGroup) bool { return g.precision == kernel.Int8 }) {
 		return nil
 	}
-	b, worst := newNoiseBound(net, known.of(net), groups), 0.0
+	b, worst := newNoiseBound(net, known.Of(net), groups), 0.0
 	for _, port := range program.Outputs {
 		// What is carried to the next chunk of a stream is a node of the loop, not of the network.
 		if port.Carried == 0 && port.Node >= 0 && net.IsOutputNode(int(port.Node)) {
@@ -87,16 +88,16 @@ func boundError(ctx context.Context, h *rewrite.Handle, most float64, known *kno
 
 // A noiseBound chooses the precisions of products.
 type noiseBound struct {
-	networkNoise
+	noise.Network
 	number    map[component.Component]int // of a product, by its component
 	precision []kernel.Precision
 }
 
 // newNoiseBound begins with the precisions of the groups.
-func newNoiseBound(net *nnet3.Nnet, noise networkNoise, groups []*quantizedGroup) *noiseBound {
-	b := &noiseBound{networkNoise: noise, number: map[component.Component]int{}, precision: make([]kernel.Precision, len(noise.products))}
-	for n, p := range b.products {
-		b.number[net.Components[p.component]] = n
+func newNoiseBound(net *nnet3.Nnet, network noise.Network, groups []*quantizedGroup) *noiseBound {
+	b := &noiseBound{Network: network, number: map[component.Component]int{}, precision: make([]kernel.Precision, len(network.Products))}
+	for n, p := range b.Products {
+		b.number[net.Components[p.Component]] = n
 	}
 	for _, g := range groups {
 		// A component may run in several forms, such as split ones. The coarsest counts.
@@ -110,10 +111,10 @@ func newNoiseBound(net *nnet3.Nnet, noise networkNoise, groups []*quantizedGroup
 // raise gives products 16 bits until the mean square of the noise of an output node is at most
 // most, or none is left in 8 bits. It returns what the mean square is then.
 func (b *noiseBound) raise(node int, most float64) float64 {
-	share := b.shares[node]
+	share := b.Shares[node]
 	sum, saved := 0.0, make([]float64, len(share))
 	for n, s := range share {
-		finer := float64(s * b.products[n].finer)
+		finer := float64(s * b.Products[n].Finer)
 		saved[n] = s - finer
 		switch b.precision[n] {
 		case kernel.Int8:
@@ -127,7 +128,7 @@ func (b *noiseBound) raise(node int, most float64) float64 {
 	for sum > most {
 		best, highest := -1, 0.0
 		for n, s := range saved {
-			if gain := s / b.products[n].cost; b.precision[n] == kernel.Int8 && gain > highest {
+			if gain := s / b.Products[n].Cost; b.precision[n] == kernel.Int8 && gain > highest {
 				best, highest = n, gain
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
+	"github.com/nnopt/nnopt/passes/nnet3pass/internal/noise"
 )
 
 // errNotEvaluated is the error for a graph whose values depend on more than its inputs.
@@ -34,7 +35,7 @@ type evaluator struct {
 func newEvaluator(g *fgraph.FunctionGraph) (*evaluator, error) {
 	e := &evaluator{g: g, uses: make([]int32, g.NumVariableIDs())}
 	for a := range g.Ordered() {
-		if op, ok := a.Op().(lower.Propagate); ok && (op.StoreStats || op.UsesMemo || op.InPlace || draws(op.C) || len(a.Outputs()) != 1) {
+		if op, ok := a.Op().(lower.Propagate); ok && (op.StoreStats || op.UsesMemo || op.InPlace || noise.Draws(op.C) || len(a.Outputs()) != 1) {
 			return nil, errNotEvaluated
 		}
 		e.order = append(e.order, a)
@@ -71,12 +72,6 @@ func normalInputs(r *rand.Rand, g *fgraph.FunctionGraph) []kernel.Matrix {
 		inputs = append(inputs, m)
 	}
 	return inputs
-}
-
-// draws reports whether a component draws random numbers.
-func draws(c component.Component) bool {
-	t, ok := c.(component.TestModer)
-	return c.Properties().Has(component.Random) && !(ok && t.TestMode())
 }
 
 // outputs computes the outputs, those of all draws one below the other. precision returns the
@@ -197,32 +192,15 @@ func relativeErrors(got, want []kernel.Matrix) []float64 {
 			for j := range w {
 				d[j] = float64(v[j]) - float64(w[j])
 			}
-			diff += spread(d)
+			diff += noise.Spread(d)
 			for j := range w {
 				d[j] = float64(w[j])
 			}
-			norm += spread(d)
+			norm += noise.Spread(d)
 		}
 		if norm > 0 {
 			errs[i] = math.Sqrt(diff / norm)
 		}
 	}
 	return errs
-}
-
-// spread returns the sum of the squares of what elements differ from their mean, or of the elements
-// themselves if there is only one.
-func spread(v []float64) float64 {
-	mean := 0.0
-	if len(v) > 1 {
-		for _, x := range v {
-			mean += x
-		}
-		mean /= float64(len(v))
-	}
-	sum := 0.0
-	for _, x := range v {
-		sum += float64((x - mean) * (x - mean))
-	}
-	return sum
 }

@@ -1,3 +1,4 @@
+// Package display aligns the commands of two computations, shows how far a run is, and formats numbers.
 package display
 
 import (

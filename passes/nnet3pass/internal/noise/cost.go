@@ -1,4 +1,4 @@
-package nnet3pass
+package noise
 
 import (
 	"github.com/nnopt/nnopt/nnet3"

@@ -1,4 +1,4 @@
-package nnet3pass
+package noise
 
 import (
 	"github.com/nnopt/nnopt/kernel"
@@ -12,20 +12,20 @@ const cycleContext = 64
 // nearby reports whether a component may read an index.
 func nearby(x index.Index) bool { return x.T >= -cycleContext && x.T <= cycleContext }
 
-// A cyclicCall runs a component for the rows of an errorEstimate.
+// A cyclicCall runs a component for the rows of an Estimate.
 type cyclicCall struct {
 	c     component.Component
 	pre   component.Precomputed
 	times []int // the rows that the component computes, unless it computes all
 	rows  []int // the row of each input row, unless they are the times
 	read  kernel.Matrix
-	pool  matrixPool
+	pool  Pool
 }
 
 // newCyclicCall returns nil for a component that can't be run.
 func newCyclicCall(c component.Component) *cyclicCall {
 	call := &cyclicCall{c: c}
-	if draws(c) {
+	if Draws(c) {
 		return nil
 	}
 	n, ok := c.(component.NonSimple)
@@ -99,4 +99,10 @@ func (call *cyclicCall) run(ws *component.Workspace, in, out kernel.Matrix) bool
 		copy(kernel.Row(out, t), kernel.Row(y, row))
 	}
 	return true
+}
+
+// Draws reports whether a component draws random numbers.
+func Draws(c component.Component) bool {
+	t, ok := c.(component.TestModer)
+	return c.Properties().Has(component.Random) && !(ok && t.TestMode())
 }

@@ -1,4 +1,4 @@
-package nnet3pass
+package nnet3pass_test
 
 import (
 	"reflect"
@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/passes/nnet3pass/internal/noise"
 )
 
 // TestEstimateReusesMemory: the estimate of errors is the same whether or not memory is used again,
@@ -38,16 +39,11 @@ output-node name=output input=ar`,
 		if err != nil {
 			t.Fatal(err)
 		}
-		reused := newErrorEstimate(net, matrixPool{})
-		if got, want := noiseOf(net, reused), noiseOf(net, newErrorEstimate(net, nil)); !reflect.DeepEqual(got, want) || len(got.products) == 0 {
+		reused := noise.NewEstimate(net, noise.Pool{})
+		if got, want := reused.Network(), noise.NewEstimate(net, nil).Network(); !reflect.DeepEqual(got, want) || len(got.Products) == 0 {
 			t.Errorf("%s: %v\nwithout reuse %v", name, got, want)
 		}
-		kept := 0
-		for i := range reused.nodes {
-			if reused.nodes[i].m.Rows > 0 {
-				kept++
-			}
-		}
+		kept := reused.Kept()
 		if all := len(net.Nodes); (kept == all) != (name == "loop") {
 			t.Errorf("%s: %d of %d nodes are kept", name, kept, all)
 		}

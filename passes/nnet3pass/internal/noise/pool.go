@@ -1,4 +1,4 @@
-package nnet3pass
+package noise
 
 import (
 	"github.com/nnopt/nnopt/kernel"
@@ -6,11 +6,11 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// A matrixPool lends matrices by their rows and columns. One that is nil lends new ones.
-type matrixPool map[[2]int][]kernel.Matrix
+// A Pool lends matrices by their rows and columns. One that is nil lends new ones.
+type Pool map[[2]int][]kernel.Matrix
 
 // take returns zeros.
-func (p matrixPool) take(rows, cols int) kernel.Matrix {
+func (p Pool) take(rows, cols int) kernel.Matrix {
 	size := [2]int{rows, cols}
 	free := p[size]
 	if len(free) == 0 {
@@ -23,14 +23,14 @@ func (p matrixPool) take(rows, cols int) kernel.Matrix {
 }
 
 // give returns a matrix to the pool. It must not be used any more.
-func (p matrixPool) give(m kernel.Matrix) {
+func (p Pool) give(m kernel.Matrix) {
 	if p != nil {
 		size := [2]int{m.Rows, m.Cols}
 		p[size] = append(p[size], m)
 	}
 }
 
-// lastReaders returns, for each node, the last node that reads it in an errorEstimate, or -1 if it
+// lastReaders returns, for each node, the last node that reads it in an Estimate, or -1 if it
 // has to be kept: outputs, and in a recurrent network all nodes. A node reads what a dim-range node
 // reads that it reads.
 func lastReaders(net *nnet3.Nnet) []int {
@@ -70,4 +70,15 @@ func lastReaders(net *nnet3.Nnet) []int {
 		}
 	}
 	return last
+}
+
+// Kept returns how many nodes have their values still.
+func (e *Estimate) Kept() int {
+	n := 0
+	for i := range e.nodes {
+		if e.nodes[i].m.Rows > 0 {
+			n++
+		}
+	}
+	return n
 }
