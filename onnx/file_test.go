@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/internal/limit"
 )
 
 // external returns a tensor of bytes that are in another file. Pairs are further entries.
@@ -161,10 +162,12 @@ func TestWriteElsewhere(t *testing.T) {
 // TestWriteLarge: initializers of a changed model that would be too large are written to another file,
 // which is none that the model refers to.
 func TestWriteLarge(t *testing.T) {
+	limit.Lower.Store(2000)
+	defer limit.Lower.Store(0)
 	dir, m := withData(t)
 	name := filepath.Join(dir, "m.onnx")
 	old := mustRead(t, name)
-	if err := m.WriteFileUpTo(t.Context(), name, 2000); err != nil || mustRead(t, name) != old {
+	if err := m.WriteFile(t.Context(), name); err != nil || mustRead(t, name) != old {
 		t.Errorf("what has not changed is written in another way: %v", err)
 	}
 	m.Doc = "changed"
@@ -172,7 +175,7 @@ func TestWriteLarge(t *testing.T) {
 	floats[299] = 1
 	body := &onnx.Graph{Name: "b", Initializers: []*onnx.Tensor{{Name: "f", DataType: onnx.Float, Dims: []int64{300}, Floats: floats}}, Nodes: []*onnx.Node{node("Neg", "f", "o")}, Outputs: []*onnx.ValueInfo{{Name: "o"}}}
 	m.Graph.Nodes = append(m.Graph.Nodes, node("If", "x", "i", branch("then_branch", body), branch("else_branch", body)))
-	if err := m.WriteFileUpTo(t.Context(), name, 2000); err != nil {
+	if err := m.WriteFile(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
 	again := open(t, name)
@@ -189,7 +192,8 @@ func TestWriteLarge(t *testing.T) {
 	if again.Graph.Initializers[0].Location != onnx.LocationDefault {
 		t.Error("a small tensor is moved")
 	}
-	if err := m.WriteFileUpTo(t.Context(), name, 200); !errors.Is(err, onnx.ErrTooLarge) || !strings.Contains(err.Error(), name) {
+	limit.Lower.Store(200)
+	if err := m.WriteFile(t.Context(), name); !errors.Is(err, onnx.ErrTooLarge) || !strings.Contains(err.Error(), name) {
 		t.Error(err)
 	}
 }

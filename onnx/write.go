@@ -11,11 +11,10 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/onnx/internal/limit"
 )
 
 const (
-	// maxModel is the size of a model from which on other readers refuse it: a limit of protobuf.
-	maxModel = 1<<31 - 1
 	// minMoved is the size of a tensor from which on it is moved out of a model that is too large. So
 	// small ones, such as shapes, stay where tools look for them without reading another file.
 	minMoved = 1 << 10
@@ -41,12 +40,8 @@ var ErrTooLarge = errors.New("onnx: the model is too large")
 //
 // A model that was not read by [ReadFile] has no folder: it refers to external data as before.
 func (m *Model) WriteFile(ctx context.Context, name string) error {
-	return m.writeFile(ctx, name, maxModel)
-}
-
-func (m *Model) writeFile(ctx context.Context, name string, limit int64) error {
 	l := &layout{name: name, moved: make(map[*Tensor]*Tensor), at: make(map[any]int64), here: make(map[*files]bool), inUse: make(map[string]bool)}
-	if err := l.plan(m, limit); err != nil {
+	if err := l.plan(m, limit.Model()); err != nil {
 		return fmt.Errorf("writing %s: %w", name, err)
 	}
 	replace := fileio.Write
