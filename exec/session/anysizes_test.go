@@ -3,6 +3,7 @@ package session_test
 import (
 	"errors"
 	"runtime"
+	"strings"
 	"testing"
 	"time"
 
@@ -46,6 +47,45 @@ func TestAnySizesFunctions(t *testing.T) {
 		}
 		if n := runtime.NumGoroutine(); n > goroutines {
 			t.Errorf("%d goroutines, %d before", n, goroutines)
+		}
+	}
+}
+
+// TestAnyBatch: a convolution of any number of images is computed by the tiles of a function for that number.
+func TestAnyBatch(t *testing.T) {
+	k := array.New(array.Float32, 64, 64, 3, 3)
+	for i := range k.Len() {
+		k.SetFloat(i, float64(i%13)/50-0.1)
+	}
+	pads := &onnx.Attribute{Name: "pads", Type: onnx.AttributeInts, Ints: []int64{1, 1, 1, 1}}
+	m := model([]string{"x"}, []string{"y"}, constant("k", k, onnx.Float), node("Conv", "x k", "y", pads))
+	m.Graph.Inputs[0].Type = floats("n", 64, 24, 24)
+	options := session.Options{Optimizer: build(t, "fast_run")}
+	s := session.New(m, session.Options{Options: lower.Options{AnySizes: true}, Optimizer: options.Optimizer})
+	tiles := func(f *session.Function) bool { return strings.Contains(f.Graph().String(), "Winograd{4}") }
+	for _, n := range []int{5, 2, 1, 9} {
+		x := array.New(array.Float32, n, 64, 24, 24)
+		for i := range x.Len() {
+			x.SetFloat(i, float64(i%17)-8)
+		}
+		in := map[string]*array.Array{"x": x}
+		f, got, err := s.Run(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		own, err := session.Model(t.Context(), m, options, in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		want, err := own.Call(t.Context(), in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if f.AnySizes() != (n > 1) || tiles(f) != (n > 1) || tiles(own) != (n > 1) {
+			t.Errorf("%d images: any %v, tiles %v, and %v in a function for them", n, f.AnySizes(), tiles(f), tiles(own))
+		}
+		if !array.Equal(got["y"], want["y"]) {
+			t.Errorf("%d images: other bits than in a function for them", n)
 		}
 	}
 }

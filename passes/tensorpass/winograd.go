@@ -108,22 +108,30 @@ func findWinograd(h *rewrite.Handle, costs winogradCosts) error {
 	return nil
 }
 
+// manyItems is what a batch of more items, or of any number, counts as. So a function for any batch, which is one of
+// two items or more, has the tiles, and the bits, of a function for the batch that it is called with.
+const manyItems = 2
+
 // tile returns the size of tiles that takes the least time, or 0 if the convolution is faster without
 // tiles. Small results have few tiles, whose products wait for weights, and there are more weights than
 // those of the convolution.
 func (c winogradCosts) tile(a *apply, op tensor.ConvLastOp) int {
 	y, w := typeOf(a.Out()), tensor.ConstantOf(a.Inputs()[1])
-	if op.Groups != 1 || op.Window.Dims != 2 || w == nil || w.DType() != array.Float32 || slices.Contains(y.Shape(), tensor.Unknown) {
+	if op.Groups != 1 || op.Window.Dims != 2 || w == nil || w.DType() != array.Float32 || slices.Contains(y.Shape()[1:], tensor.Unknown) {
 		return 0
+	}
+	items := y.Dim(0)
+	if items == tensor.Unknown || items > manyItems {
+		items = manyItems
 	}
 	in, out := float64(w.Dim(2)), float64(w.Dim(3))
 	if min(in, out) < c.least {
 		return 0
 	}
 	weight := float64(4*c.byteFlops) + c.preparedFlops
-	best, least := 0, 9*in*out*(float64(2*y.Dim(0)*y.Dim(1)*y.Dim(2))+weight)
+	best, least := 0, 9*in*out*(float64(2*items*y.Dim(1)*y.Dim(2))+weight)
 	for _, tile := range []int{2, 4} {
-		tiles := float64(y.Dim(0) * ((y.Dim(1) + tile - 1) / tile) * ((y.Dim(2) + tile - 1) / tile))
+		tiles := float64(items * ((y.Dim(1) + tile - 1) / tile) * ((y.Dim(2) + tile - 1) / tile))
 		points := float64((tile + 2) * (tile + 2))
 		cost := points * (float64(in*out*(float64(2*tiles)+weight)) + float64(tiles*(in+out)*c.movedFlops))
 		if cost < least {
