@@ -28,7 +28,7 @@ func (a *applier) apply(id int, rec []uint32) bool {
 	g, c := a.g, &a.r.cases[id]
 	root := rec[0]
 	into := g.find(g.nodes[root].class)
-	a.match = Match{a, c, id, root}
+	a.match = Match{a, c, root}
 	for i, s := range c.slots {
 		v := rec[1+i]
 		if !s.param && !s.node {

@@ -126,9 +126,6 @@ func (g *Graph) Intern(s Symbol, param any) Op {
 	return op
 }
 
-// Language returns the language of the graph.
-func (g *Graph) Language() *Language { return g.lang }
-
 // Symbol returns the symbol of an op.
 func (g *Graph) Symbol(op Op) Symbol { return g.ops[op].sym }
 

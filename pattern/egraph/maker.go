@@ -14,12 +14,8 @@ func (l *Language) SetMaker(name string, f Maker) { l.makers[name] = f }
 type Match struct {
 	a    *applier
 	c    *caseInfo
-	id   int
 	root uint32
 }
-
-// Case returns the number of the rewrite, see [Rules.Case].
-func (m *Match) Case() int { return m.id }
 
 // Root returns the node that the whole pattern matches.
 func (m *Match) Root() Node { return Node(m.root) }
