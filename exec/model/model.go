@@ -219,13 +219,7 @@ func (m *Model) Profile(ctx context.Context, inputs Inputs, runs int) (*profile.
 	if err != nil {
 		return nil, err
 	}
-	r := f.NewRunner()
-	for range runs {
-		if _, err := r.Run(ctx, arrays); err != nil {
-			return nil, err
-		}
-	}
-	return r.Profile(), nil
+	return f.Profile(ctx, arrays, runs)
 }
 
 // Close waits for the runs that are in progress and gives the files of the model back. Outputs stay valid, but those

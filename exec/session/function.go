@@ -10,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/interp"
@@ -58,6 +59,17 @@ func (f *Function) NewRunner() *Runner { return f.runner(f.f.NewRunner()) }
 
 func (f *Function) runner(r *exec.Runner) *Runner {
 	return &Runner{r, f, make([]*array.Array, len(f.l.Inputs)), make(map[string]*array.Array)}
+}
+
+// Profile runs the function so many times and returns what that took, if it was made with the option for it.
+func (f *Function) Profile(ctx context.Context, inputs map[string]*array.Array, runs int) (*profile.Function, error) {
+	r := f.NewRunner()
+	for range runs {
+		if _, err := r.Run(ctx, inputs); err != nil {
+			return nil, err
+		}
+	}
+	return r.Profile(), nil
 }
 
 // LendOutput makes an array the memory of an output, into which Run then writes, see exec.Runner.LendOutput. The

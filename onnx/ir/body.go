@@ -113,7 +113,7 @@ func equalGraphs(g, h *fgraph.FunctionGraph) bool {
 	equal := func(u, v *fgraph.Variable) bool {
 		// Constants have no apply that would have been compared before.
 		if u.IsConstant() || v.IsConstant() {
-			return equalConstants(u, v)
+			return EqualConstants(u, v)
 		}
 		return same[u] == v
 	}

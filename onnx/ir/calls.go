@@ -234,11 +234,11 @@ func (c *contraction) wired(a *fgraph.Apply, f *inFunction, gr *group, position 
 				gr.inputs[k] = v
 			}
 			// All readers must agree on the new value, and the call must not compute it itself.
-			if u := gr.inputs[k]; u != v && !equalConstants(u, v) || c.has(gr.call, v.Owner()) {
+			if u := gr.inputs[k]; u != v && !EqualConstants(u, v) || c.has(gr.call, v.Owner()) {
 				return false
 			}
 		case r.leaf != nil:
-			if !equalConstants(r.leaf, v) {
+			if !EqualConstants(r.leaf, v) {
 				return false
 			}
 		case v.Owner() == nil || v.Owner() != c.of[int(r.origin)] || v.Index() != int(r.index):
@@ -248,7 +248,8 @@ func (c *contraction) wired(a *fgraph.Apply, f *inFunction, gr *group, position 
 	return true
 }
 
-func equalConstants(u, v *fgraph.Variable) bool {
+// EqualConstants reports whether two variables are constants that are the same to the bit.
+func EqualConstants(u, v *fgraph.Variable) bool {
 	return u.IsConstant() && v.IsConstant() && u.Type() == v.Type() && fgraph.EqualData(u.Type(), u.Data(), v.Data())
 }
 

@@ -84,13 +84,12 @@ func inferGemm(c *Call) {
 // inferEinsum infers a sum of products over letters that are no dimension of the result.
 func inferEinsum(c *Call) {
 	elem := c.elemOf(c.all()...)
-	equation := strings.ReplaceAll(c.Op.Text("equation", ""), " ", "")
-	left, right, explicit := strings.Cut(equation, "->")
-	terms := strings.Split(left, ",")
+	equation := c.Op.Text("equation", "")
+	terms, right := Equation(equation)
 	if len(terms) != c.NumInputs() {
 		c.Fail("equation %.100q is one of %d inputs, not of %d", equation, len(terms), c.NumInputs())
 	}
-	sizes, times := make(map[rune]Dim), make(map[rune]int)
+	sizes := make(map[rune]Dim)
 	var others []Dim // those of an ellipsis
 	known := true
 	for k, text := range terms {
@@ -117,23 +116,6 @@ func inferEinsum(c *Call) {
 		}
 		// What ellipses stand for need not be of one rank: it is aligned at the end and broadcast.
 		others = c.Broadcast(others, rest)
-		for _, r := range before + after {
-			times[r]++
-		}
-	}
-	if !explicit { // the letters that are there once, in order, behind what is not named
-		right = "..."
-		if !strings.Contains(left, "...") {
-			right = ""
-		}
-		var once []rune
-		for r, n := range times {
-			if n == 1 {
-				once = append(once, r)
-			}
-		}
-		slices.Sort(once)
-		right += string(once)
 	}
 	before, after, dots := strings.Cut(right, "...")
 	if dots && !known {
@@ -155,6 +137,23 @@ func inferEinsum(c *Call) {
 	}
 	add(after)
 	c.Set(0, NewType(elem, dims...))
+}
+
+// Equation returns the terms of an equation of Einsum, and that of the result. If it is not written, it has what is not
+// named, and then the letters that are there once, in the order of the alphabet.
+func Equation(text string) (terms []string, out string) {
+	left, out, explicit := strings.Cut(strings.ReplaceAll(text, " ", ""), "->")
+	if !explicit {
+		if strings.Contains(left, "...") {
+			out = "..."
+		}
+		for r := 'A'; r <= 'z'; r++ {
+			if strings.Count(left, string(r)) == 1 {
+				out += string(r)
+			}
+		}
+	}
+	return strings.Split(left, ","), out
 }
 
 // letter notes the size of a letter of an equation, to which those of 1 are broadcast.

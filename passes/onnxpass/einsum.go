@@ -48,19 +48,10 @@ func replaceEinsumWithMatMul(c *rewrite.Context, a *fgraph.Apply) (rewrite.Resul
 // parseEquation returns the letters of the terms and of the result. ok is false if a letter is twice in
 // one of them, there is an ellipsis, or a letter of the result is in no term.
 func parseEquation(text string, n int) (terms []string, out string, ok bool) {
-	text = strings.ReplaceAll(text, " ", "")
-	left, out, explicit := strings.Cut(text, "->")
-	terms = strings.Split(left, ",")
-	if len(terms) != n || strings.Contains(text, ".") {
+	terms, out = ir.Equation(text)
+	left := strings.Join(terms, ",")
+	if len(terms) != n || strings.Contains(left+out, ".") {
 		return nil, "", false
-	}
-	if !explicit {
-		// Letters that occur once, in the order of the alphabet.
-		for r := 'A'; r <= 'z'; r++ {
-			if strings.Count(left, string(r)) == 1 {
-				out += string(r)
-			}
-		}
 	}
 	for _, t := range append(slices.Clone(terms), out) {
 		for _, r := range t {

@@ -115,11 +115,10 @@ var ifConstant = rewrite.Rule{
 	Name: "if_with_const_cond", Doc: "An If whose condition is known is the branch that is taken.",
 	Reason: "it has several outputs", On: onOps, Depth: 1,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		op := a.Op().(*ir.Op)
-		k := op.Outputs
-		if op.Type != "If" || op.Domain != "" || len(a.Inputs()) != 1+2*k {
+		if !ir.IsIf(a) {
 			return c.Miss("it is no If"), nil
 		}
+		k := len(a.Outputs())
 		list, ok := ir.NumbersOf(a.Inputs()[0])
 		if !ok || len(list) != 1 {
 			return c.Miss("its condition is not known"), nil

@@ -9,16 +9,14 @@ import (
 var ifEqualBranches = rewrite.Rule{
 	Name: "if_with_equal_branches", On: onOps, Depth: 1,
 	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		op := a.Op().(*ir.Op)
-		k := op.Outputs
-		if op.Type != "If" || op.Domain != "" || len(a.Inputs()) != 1+2*k {
+		if !ir.IsIf(a) {
 			return c.Miss("it is no If"), nil
 		}
+		k := len(a.Outputs())
 		var pairs []fgraph.Replacement
 		for i, v := range a.Outputs() {
 			x, y := a.Inputs()[1+i], a.Inputs()[1+k+i]
-			equal := x == y || x.IsConstant() && y.IsConstant() && x.Type() == y.Type() && fgraph.EqualData(x.Type(), x.Data(), y.Data())
-			if equal && len(v.Clients()) > 0 {
+			if equal := x == y || ir.EqualConstants(x, y); equal && len(v.Clients()) > 0 {
 				pairs = append(pairs, fgraph.Replacement{Old: v, New: x})
 			}
 		}

@@ -76,7 +76,7 @@ func unconditional(g *fgraph.FunctionGraph) map[*fgraph.Apply]bool {
 		}
 		done[a] = true
 		// Of an If only the condition is always computed.
-		if op := a.Op().(*ir.Op); op.Type == "If" && op.Domain == "" && len(a.Inputs()) == 1+2*op.Outputs {
+		if ir.IsIf(a) {
 			next = append(next, a.Inputs()[0])
 		} else {
 			next = append(next, a.Inputs()...)

@@ -1,6 +1,7 @@
 package onnxpass
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -97,18 +98,11 @@ var moveTransposes = rewrite.Rule{
 		}
 		// The Transpose itself is saved, and there is one for each leaf that is no constant: it cancels
 		// another one, becomes one with it, or is new.
-		more, room := -1, ir.SourceOf(c.Graph()).Room()
-		for _, v := range r.leaves {
-			m, bytes, ok := transposesMore(v, perm, n)
-			if !ok {
-				return c.Miss("%v has not the same dimensions", v), nil
-			}
-			if room -= bytes; room < 0 {
-				return c.Miss("there is no room for another copy of %v", v), nil
-			}
-			more += m
+		more, miss := r.more(c, perm)
+		if miss != "" {
+			return c.Miss("%s", miss), nil
 		}
-		if more >= 0 {
+		if more >= 1 {
 			return c.Miss("moving it through %d nodes saves no Transpose", len(r.nodes)), nil
 		}
 		v, err := r.transposed(c, a, perm)
@@ -117,6 +111,22 @@ var moveTransposes = rewrite.Rule{
 		}
 		return rewrite.Replace(conform(a.Out(), v)), nil
 	},
+}
+
+// more returns how many nodes more there are when the region reads its leaves transposed, or why that can't be.
+func (r region) more(c *rewrite.Context, perm []int64) (more int, miss string) {
+	room := ir.SourceOf(c.Graph()).Room()
+	for _, v := range r.leaves {
+		m, bytes, ok := transposesMore(v, perm, len(perm))
+		if !ok {
+			return 0, fmt.Sprintf("%v has not the same dimensions", v)
+		}
+		if room -= bytes; room < 0 {
+			return 0, fmt.Sprintf("there is no room for another copy of %v", v)
+		}
+		more += m
+	}
+	return more, ""
 }
 
 // transposesMore returns how many nodes more there are when what reads v reads it transposed, and how many bytes
@@ -245,22 +255,16 @@ var transposeResult = rewrite.Rule{
 			inverse[k] = int64(i)
 		}
 		r := region{[]*fgraph.Apply{a}, nil}
-		more, room := 1, ir.SourceOf(c.Graph()).Room() // one is the Transpose of the result
 		for _, v := range a.Inputs() {
-			if slices.Contains(r.leaves, v) {
-				continue
+			if !slices.Contains(r.leaves, v) {
+				r.leaves = append(r.leaves, v)
 			}
-			r.leaves = append(r.leaves, v)
-			m, bytes, ok := transposesMore(v, inverse, n)
-			if !ok {
-				return c.Miss("%v has not the same dimensions", v), nil
-			}
-			if room -= bytes; room < 0 {
-				return c.Miss("there is no room for another copy of %v", v), nil
-			}
-			more += m
 		}
-		if _, ok := moves(a, n); !ok || more >= 0 {
+		more, miss := r.more(c, inverse)
+		if miss != "" {
+			return c.Miss("%s", miss), nil
+		}
+		if _, ok := moves(a, n); !ok || more >= -1 { // one is the Transpose of the result
 			return c.Miss("no Transpose would be saved"), nil
 		}
 		// The result is that of the transposed inputs, which cancels what they were, transposed back.

@@ -126,13 +126,7 @@ func profiled(ctx context.Context, m *onnx.Model, options session.Options, input
 	if err != nil {
 		return nil, err
 	}
-	r := f.NewRunner()
-	for range runs {
-		if _, err := r.Run(ctx, inputs); err != nil {
-			return nil, err
-		}
-	}
-	return r.Profile(), nil
+	return f.Profile(ctx, inputs, runs)
 }
 
 // measure runs a function and keeps the times.
