@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
@@ -19,9 +18,6 @@ const currentOpset = 22
 
 // Evaluate returns the results of an op for inputs, nil for those that are left out.
 func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) ([]*ir.Value, error) {
-	if x, ok := e.reshaped(op, inputs); ok {
-		return []*ir.Value{x}, nil
-	}
 	c := &call{lowering: newLowering(ctx, e.Options), op: op}
 	in := make([]*value, len(inputs))
 	for i, x := range inputs {
@@ -63,38 +59,4 @@ func (e Evaluator) Evaluate(ctx context.Context, op *ir.Op, inputs []*ir.Value) 
 		results[i] = ir.NewValue(t, "")
 	}
 	return results, nil
-}
-
-// reshaped returns the result of an op that moves no element, with the bytes of its input: there may be
-// many, and rules that move factors into weights reshape them twice.
-func (e Evaluator) reshaped(op *ir.Op, inputs []*ir.Value) (*ir.Value, bool) {
-	switch op.Type {
-	case "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Identity":
-	default:
-		return nil, false
-	}
-	if op.Domain != "" || op.Legacy != 0 || len(inputs) == 0 || inputs[0] == nil || inputs[0].Tensor == nil || inputs[0].Tensor.DataType.Bits() == 0 {
-		return nil, false
-	}
-	types := e.Options.Types
-	if types == nil {
-		types = ir.Standard()
-	}
-	vars := make([]*fgraph.Variable, len(inputs))
-	for i, x := range inputs {
-		if x != nil {
-			vars[i] = ir.Constant(x, "")
-		}
-	}
-	a, err := types.Apply(op, vars...)
-	if err != nil || len(a.Outputs()) != 1 {
-		return nil, false
-	}
-	dims, ok := ir.TypeOf(a.Out()).Numbers()
-	data, err := inputs[0].Bytes()
-	if !ok || err != nil {
-		return nil, false
-	}
-	t, err := onnx.NewTensor("", inputs[0].Tensor.DataType, dims, data)
-	return ir.NewValue(t, ""), err == nil
 }
