@@ -161,23 +161,21 @@ func boundAt(x, c *fgraph.Variable) (float64, bool) {
 
 // make returns a value with the bounds.
 func (b bounds) make(operators *ir.Operators) (*fgraph.Variable, error) {
-	low, high := ir.Missing(), ir.Missing()
-	var err error
-	switch {
-	case math.IsInf(b.low, -1) && math.IsInf(b.high, 1):
-		return operators.Make("Identity", nil, b.of)
-	case b.low == 0 && math.IsInf(b.high, 1):
-		return operators.Make("Relu", nil, b.of)
-	}
-	if !math.IsInf(b.low, -1) {
-		if low, err = ir.Scalar(b.low, onnx.Float); err != nil {
-			return nil, err
+	below, above := !math.IsInf(b.low, -1), !math.IsInf(b.high, 1) // whether there is a bound there
+	return operators.Build(func(d *ir.Builder) *fgraph.Variable {
+		var low, high any // nil for one that is left out
+		switch {
+		case !below && !above:
+			return d.Do("Identity", b.of)
+		case b.low == 0 && !above:
+			return d.Do("Relu", b.of)
 		}
-	}
-	if !math.IsInf(b.high, 1) {
-		if high, err = ir.Scalar(b.high, onnx.Float); err != nil {
-			return nil, err
+		if below {
+			low = b.low
 		}
-	}
-	return operators.Make("Clip", nil, b.of, low, high)
+		if above {
+			high = b.high
+		}
+		return d.Do("Clip", b.of, low, high)
+	})
 }

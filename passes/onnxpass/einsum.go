@@ -5,7 +5,6 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -27,15 +26,16 @@ func replaceEinsumWithMatMul(c *rewrite.Context, a *fgraph.Apply) (rewrite.Resul
 			return c.Miss("input %d has %d dimensions", i, r), nil
 		}
 	}
-	e := einsum{ir.SourceOf(c.Graph()).Operators, a.Inputs(), terms, out}
-	var y *fgraph.Variable
-	var err error
-	switch len(terms) {
-	case 1:
-		y, err = e.unary()
-	case 2:
-		y, err = e.binary()
-	}
+	y, err := ir.SourceOf(c.Graph()).Operators.Build(func(b *ir.Builder) *fgraph.Variable {
+		e := einsum{b, a.Inputs(), terms, out}
+		switch len(terms) {
+		case 1:
+			return e.unary()
+		case 2:
+			return e.binary()
+		}
+		return nil
+	})
 	if err != nil {
 		return rewrite.Result{}, err
 	}
@@ -65,14 +65,14 @@ func parseEquation(text string, n int) (terms []string, out string, ok bool) {
 
 // An einsum is the parts of an Einsum.
 type einsum struct {
-	operators *ir.Operators
-	inputs    []*fgraph.Variable
-	terms     []string
-	out       string
+	*ir.Builder
+	inputs []*fgraph.Variable
+	terms  []string
+	out    string
 }
 
 // unary returns the Transpose or the sum that an Einsum of one tensor is.
-func (e einsum) unary() (*fgraph.Variable, error) {
+func (e einsum) unary() *fgraph.Variable {
 	term := e.terms[0]
 	if len(e.out) == len(term) {
 		return e.transposed(0, e.out)
@@ -87,28 +87,28 @@ func (e einsum) unary() (*fgraph.Variable, error) {
 	}
 	// A sum and a Transpose would be two nodes.
 	if kept != e.out {
-		return nil, nil
+		return nil
 	}
-	return e.operators.Make("ReduceSum", []*onnx.Attribute{ir.Int("keepdims", 0)}, e.inputs[0], ir.Int64s(axes...))
+	return e.Do("ReduceSum", e.inputs[0], axes, ir.Int("keepdims", 0))
 }
 
 // transposed returns an input with its letters in another order, and itself if they are in order.
-func (e einsum) transposed(k int, letters string) (*fgraph.Variable, error) {
+func (e einsum) transposed(k int, letters string) *fgraph.Variable {
 	if letters == e.terms[k] {
-		return e.inputs[k], nil
+		return e.inputs[k]
 	}
 	perm := make([]int64, len(letters))
 	for i, r := range letters {
 		perm[i] = int64(strings.IndexRune(e.terms[k], r))
 	}
-	return e.operators.Make("Transpose", []*onnx.Attribute{ir.Ints("perm", perm...)}, e.inputs[k])
+	return e.Do("Transpose", e.inputs[k], ir.Ints("perm", perm...))
 }
 
 // binary returns the MatMul that an Einsum of two tensors is: letters in both that are in the result are
 // those of a batch and come first in all, one in both that is not in the result is summed over, and each
 // has one of its own, that of the first in front. The product is also looked at with the tensors swapped.
 // Constants are transposed, and others only where nothing else is left to be done.
-func (e einsum) binary() (*fgraph.Variable, error) {
+func (e einsum) binary() *fgraph.Variable {
 	for _, order := range [][2]int{{0, 1}, {1, 0}} {
 		x, y := order[0], order[1]
 		batch, sum, left, right := e.roles(x, y)
@@ -119,17 +119,9 @@ func (e einsum) binary() (*fgraph.Variable, error) {
 		if !e.constantOrInOrder(x, batch+left+sum) || !e.constantOrInOrder(y, batch+sum+right) || !e.sized(batch+sum) {
 			continue
 		}
-		p, err := e.transposed(x, batch+left+sum)
-		if err != nil {
-			return nil, err
-		}
-		q, err := e.transposed(y, batch+sum+right)
-		if err != nil {
-			return nil, err
-		}
-		return e.operators.Make("MatMul", nil, p, q)
+		return e.Do("MatMul", e.transposed(x, batch+left+sum), e.transposed(y, batch+sum+right))
 	}
-	return nil, nil
+	return nil
 }
 
 // roles divides the letters of two terms.
