@@ -129,6 +129,17 @@ func EverySecond(dst, x []float32) {
 	}
 }
 
+// Interleave sets dst to x[0], y[0], x[1], y[1] and so on. y is at least as long as x, and dst twice as long.
+func Interleave(dst, x, y []float32) {
+	dst, y, n := head(dst, 2*len(x)), head(y, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		interleaveBlocks(&dst[0], &x[0], &y[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[2*i], dst[2*i+1] = x[i], y[i]
+	}
+}
+
 // GELUVec sets dst to x·erfc(-t), element by element. With t = x/√2 that is twice the Gaussian error
 // linear unit (Hendrycks and Gimpel, 2016).
 func GELUVec(dst, x, t []float32) {

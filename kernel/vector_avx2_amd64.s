@@ -3397,6 +3397,35 @@ next:
 	VZEROUPPER
 	RET
 
+// func interleaveBlocks(dst, x, y *float32, blocks int)
+TEXT ·interleaveBlocks(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ blocks+24(FP), CX
+next:
+	VMOVUPS 0(SI), Y0
+	VUNPCKLPS 0(DX), Y0, Y1
+	VUNPCKHPS 0(DX), Y0, Y2
+	VPERM2F128 $0x20, Y2, Y1, Y0
+	VPERM2F128 $0x31, Y2, Y1, Y1
+	VMOVUPS Y0, 0(DI)
+	VMOVUPS Y1, 32(DI)
+	VMOVUPS 32(SI), Y0
+	VUNPCKLPS 32(DX), Y0, Y1
+	VUNPCKHPS 32(DX), Y0, Y2
+	VPERM2F128 $0x20, Y2, Y1, Y0
+	VPERM2F128 $0x31, Y2, Y1, Y1
+	VMOVUPS Y0, 64(DI)
+	VMOVUPS Y1, 96(DI)
+	ADDQ $64, SI
+	ADDQ $64, DX
+	ADDQ $128, DI
+	DECQ CX
+	JNZ next
+	VZEROUPPER
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVQ x+0(FP), DI

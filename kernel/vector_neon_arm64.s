@@ -5572,6 +5572,44 @@ next:
 	BNE next
 	RET
 
+// func interleaveBlocks(dst, x, y *float32, blocks int)
+TEXT ·interleaveBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD blocks+24(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	WORD $0x4e813802 // zip1 v2.4s, v0.4s, v1.4s
+	WORD $0x4e817803 // zip2 v3.4s, v0.4s, v1.4s
+	FMOVQ F2, 0(R0)
+	FMOVQ F3, 16(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	WORD $0x4e813802 // zip1 v2.4s, v0.4s, v1.4s
+	WORD $0x4e817803 // zip2 v3.4s, v0.4s, v1.4s
+	FMOVQ F2, 32(R0)
+	FMOVQ F3, 48(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	WORD $0x4e813802 // zip1 v2.4s, v0.4s, v1.4s
+	WORD $0x4e817803 // zip2 v3.4s, v0.4s, v1.4s
+	FMOVQ F2, 64(R0)
+	FMOVQ F3, 80(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	WORD $0x4e813802 // zip1 v2.4s, v0.4s, v1.4s
+	WORD $0x4e817803 // zip2 v3.4s, v0.4s, v1.4s
+	FMOVQ F2, 96(R0)
+	FMOVQ F3, 112(R0)
+	ADD $64, R1
+	ADD $64, R2
+	ADD $128, R0
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVD x+0(FP), R0

@@ -285,23 +285,24 @@ func TestBytesVec(t *testing.T) {
 	}
 }
 
-// Every second element is copied, and nothing behind the last one is read.
+// Every second element is copied, nothing behind the last one is read, and two vectors of them are interleaved again.
 func TestEverySecond(t *testing.T) {
 	x := make([]float32, 200)
 	for i := range x {
 		x[i] = float32(i + 1)
 	}
 	for n := range 100 {
-		dst := make([]float32, n+1)
-		EverySecond(dst[:n], x[:2*n:2*n])
-		for i, got := range dst {
-			want := float32(2*i + 1)
-			if i == n {
-				want = 0
+		even, odd, both := make([]float32, n+1), make([]float32, n+1), make([]float32, 2*n+1)
+		EverySecond(even[:n], x[:2*n:2*n])
+		EverySecond(odd[:n], x[1:][:2*n:2*n])
+		Interleave(both[:2*n], even[:n:n], odd[:n:n])
+		for i, got := range both[:2*n] {
+			if got != x[i] {
+				t.Errorf("element %d of %d is %v, want %v", i, 2*n, got, x[i])
 			}
-			if got != want {
-				t.Errorf("element %d of %d is %v, want %v", i, n, got, want)
-			}
+		}
+		if even[n]+odd[n]+both[2*n] != 0 {
+			t.Errorf("something is written behind %d elements", n)
 		}
 	}
 }

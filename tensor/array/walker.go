@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/tensor/array/internal/interleave"
 )
 
 // A walker visits the elements of a view in row-major order, in runs along the last dimension.
@@ -94,6 +95,10 @@ func gatherRows[T any](dst, src []T, w *walker) int {
 		return 0
 	}
 	step, apart := w.steps[len(w.steps)-1], w.steps[len(w.steps)-2]
+	if run == 2 && apart == 1 && step >= 0 { // of two that are repeated, for example
+		interleave.Block(dst[:rows*run], src[at:], step, run, rows)
+		return rows * run
+	}
 	for r := range rows {
 		part := dst[r*run:][:run]
 		if run > shortRun {

@@ -73,6 +73,7 @@ func (g *vectors) arithmetic() {
 	g.extremes()
 	g.bytes()
 	g.evens()
+	g.interleave()
 	g.partial("dot", "x, y *float32, blocks int, sums *[16]float32", "VXORPS Y14, Y14, Y14", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS Y0, Y14, Y14", func() {
 		g.parts(func(i int) { g.p("VMOVUPS Y%d, %d(R9)", 14-i, i*g.width()) })
 	})
@@ -160,6 +161,27 @@ func (g *vectors) evens() {
 		g.p("VMOVUPS %s, %d(DI)", v, i*g.width())
 	})
 	g.p("ADDQ $128, SI; ADDQ $64, DI; DECQ CX; JNZ next")
+	g.end()
+}
+
+// interleave writes the function that takes turns with the elements of two vectors.
+func (g *vectors) interleave() {
+	g.open("interleave", "dst, x, y *float32, blocks int", "DI", "SI", "DX", "CX")
+	g.label("next")
+	g.parts(func(i int) {
+		at := i * g.width()
+		if g.arm() {
+			g.p("VMOVUPS %d(SI), V0; VMOVUPS %[1]d(DX), V1", at)
+			g.word("zip1.4s", "V2", "V0", "V1")
+			g.word("zip2.4s", "V3", "V0", "V1")
+			g.p("VMOVUPS V2, %d(DI); VMOVUPS V3, %d(DI)", 2*at, 2*at+g.width())
+		} else {
+			// The instructions work on each half of the vectors.
+			g.p("VMOVUPS %d(SI), Y0; VUNPCKLPS %[1]d(DX), Y0, Y1; VUNPCKHPS %[1]d(DX), Y0, Y2", at)
+			g.p("VPERM2F128 $0x20, Y2, Y1, Y0; VPERM2F128 $0x31, Y2, Y1, Y1; VMOVUPS Y0, %d(DI); VMOVUPS Y1, %d(DI)", 2*at, 2*at+g.width())
+		}
+	})
+	g.p("ADDQ $64, SI; ADDQ $64, DX; ADDQ $128, DI; DECQ CX; JNZ next")
 	g.end()
 }
 

@@ -38,7 +38,7 @@ var words = map[string]uint32{
 	"and.16b": 0x4e201c00, "orr.16b": 0x4ea01c00, "eor.16b": 0x6e201c00, "mvn.16b": 0x6e205800,
 	"bsl.16b": 0x6e601c00, "bit.16b": 0x6ea01c00, "bif.16b": 0x6ee01c00,
 	"smlal.h": 0x0f402000, "smlal2.h": 0x4f402000, "sdot.4b": 0x4f80e000,
-	"uzp1.8h": 0x4e401800, "uzp1.16b": 0x4e001800, "uzp1.4s": 0x4e801800, "fminv": 0x6eb0f800, "fmaxv": 0x6e30f800,
+	"uzp1.8h": 0x4e401800, "uzp1.16b": 0x4e001800, "uzp1.4s": 0x4e801800, "zip1.4s": 0x4e803800, "zip2.4s": 0x4e807800, "fminv": 0x6eb0f800, "fmaxv": 0x6e30f800,
 	"shl.4s": 0x4f205400, "sshr.4s": 0x4f200400, "ushr.4s": 0x6f200400, "shl.2d": 0x4f405400, "ushr.2d": 0x6f400400,
 }
 

@@ -2,6 +2,8 @@
 // the channels lie side by side.
 package interleave
 
+import "github.com/nnopt/nnopt/kernel"
+
 const (
 	// fewChannels is up to how many channels an image is interleaved by channels: a line of a cache is
 	// written by all of them while it is in the first-level cache.
@@ -41,12 +43,16 @@ func (m *Images) Run(to, from []float32, first, next int) {
 	for b := first; b < next; b++ {
 		i, at := b/m.blocks, b%m.blocks*m.block
 		n := min(m.block, m.pixels-at)
-		interleaveBlock(to[(i*m.pixels+at)*m.channels:][:n*m.channels], from[i*m.image+at:], m.channel, m.channels, n)
+		Block(to[(i*m.pixels+at)*m.channels:][:n*m.channels], from[i*m.image+at:], m.channel, m.channels, n)
 	}
 }
 
-// interleaveBlock interleaves n elements of vectors that begin step elements apart.
-func interleaveBlock(dst, from []float32, step, vectors, n int) {
+// Block interleaves n elements of vectors that begin step elements apart.
+func Block[T any](dst, from []T, step, vectors, n int) {
+	if x, ok := any(from).([]float32); ok && vectors == 2 {
+		kernel.Interleave(any(dst).([]float32), x[:n], x[step:][:n])
+		return
+	}
 	c := 0
 	for ; c+3 <= vectors; c += 3 { // the channels of a picture, for example
 		x, y, z := from[c*step:][:n], from[(c+1)*step:][:n], from[(c+2)*step:][:n]
