@@ -59,14 +59,15 @@ func directBackward[T float](c *convolution) {
 			if r.lo >= r.hi {
 				continue
 			}
-			part, at := y[r.lo:r.hi], r.lo*s.stride[2]-s.before[2]+k*s.dilation[2]
-			if s.stride[2] == 1 {
+			part := y[r.lo:r.hi]
+			at, step := s.column(k, r.lo)
+			if step == 1 {
 				addScaled(x[at:][:len(part)], v, part)
 				continue
 			}
 			for _, g := range part {
 				x[at] += T(v * g)
-				at += s.stride[2]
+				at += step
 			}
 		}
 	})

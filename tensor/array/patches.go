@@ -65,8 +65,7 @@ func addPatches[T float](x, src []T, stride, channels int, s *slide, first, n in
 
 func addPatchRow[T float](plane, src []T, s *slide, k [MaxSpatial]int, first int) {
 	width := s.out[2]
-	r, step := s.ranges[k[2]], s.stride[2]
-	shift := k[2]*s.dilation[2] - s.before[2]
+	r := s.ranges[k[2]]
 	line, at := first/width, first%width
 	i, j := line/s.out[1], line%s.out[1]
 	for len(src) > 0 {
@@ -74,7 +73,8 @@ func addPatchRow[T float](plane, src []T, s *slide, k [MaxSpatial]int, first int
 		y, ok := s.place(0, i, k[0])
 		x, ok2 := s.place(1, j, k[1])
 		if lo, hi := max(r.lo, at), min(r.hi, at+len(run)); ok && ok2 && lo < hi {
-			to := (y*s.in[1]+x)*s.in[2] + lo*step + shift
+			to, step := s.column(k[2], lo)
+			to += (y*s.in[1] + x) * s.in[2]
 			part := run[lo-at : hi-at]
 			if step == 1 {
 				addScaled(plane[to:][:len(part)], 1, part)

@@ -56,6 +56,7 @@ type slide struct {
 	in, out                        [MaxSpatial]int
 	size, stride, dilation, before [MaxSpatial]int
 	ranges                         []span // by element of the window in the last dimension, of newSlide
+	phase                          int    // elements of a phase, see inPhases; 0 if there are none
 }
 
 // A span is a range of positions.
@@ -93,6 +94,22 @@ func (s *slide) rangeOf(d, k int) span {
 	lo := min(max(0, divideDown(-first+step-1, step)), s.out[d])
 	hi := min(max(lo, divideDown(s.in[d]-first+step-1, step)), s.out[d])
 	return span{lo, hi}
+}
+
+// inPhases makes the input of a slide one of phases: the elements of a line that are a stride apart lie side by side.
+// The lines are whole strides long. What a window adds to is then one vector.
+func (s *slide) inPhases() {
+	s.phase = (s.in[2] + s.stride[2] - 1) / s.stride[2]
+	s.in[2] = s.phase * s.stride[2]
+}
+
+// column returns where element k of the window is in its line at a position, and how far from there it is at the next.
+func (s *slide) column(k, position int) (at, step int) {
+	at, step = position*s.stride[2]-s.before[2]+k*s.dilation[2], s.stride[2]
+	if s.phase > 0 {
+		return at%step*s.phase + at/step, 1
+	}
+	return at, step
 }
 
 // place returns where element k of the window is in the input at position i, and whether it is
