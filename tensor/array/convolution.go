@@ -1,5 +1,7 @@
 package array
 
+import "github.com/nnopt/nnopt/tensor/array/internal/interleave"
+
 // patchBytes bounds the patches that a convolution gathers at a time, so that they stay in the
 // second-level cache until they are multiplied. There are at least minPatches of them, because each
 // product reads all weights.
@@ -281,7 +283,7 @@ func joinPhases[T float](x, phases []T, s *slide, columns int, lines span) {
 	whole := columns / step
 	for i := lines.lo; i < lines.hi; i++ {
 		line, from := x[i*columns:][:columns], phases[i*s.in[2]:][:s.in[2]]
-		interleaveBlock(line[:whole*step], from, s.phase, step, whole)
+		interleave.Block(line[:whole*step], from, s.phase, step, whole)
 		for k := whole * step; k < columns; k++ {
 			line[k] = from[k%step*s.phase+whole]
 		}

@@ -77,7 +77,7 @@ func (p *lastPool) singles(some span, x, y []float32) {
 	lines, size, c := p.out[0]*p.out[1], p.inputs()*p.channels, p.channels
 	row := p.in[2] * c
 	tall, wide := make([]float32, row), c // what is read of a row in one go
-	if c < 16 { // less than a line of a cache
+	if c < 16 {                           // less than a line of a cache
 		wide = row
 	}
 	var taps []kernel.Tap
