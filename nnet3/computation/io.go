@@ -42,7 +42,7 @@ func Read(r *kaldiio.Reader) (*Computation, error) {
 	if c.fields(f); f.err != nil {
 		return nil, f.err
 	}
-	if err := c.checkStructure(nil); err != nil {
+	if err := c.checkStructure(); err != nil {
 		return nil, fmt.Errorf("%s: %w", r.Name(), err)
 	}
 	return c, nil

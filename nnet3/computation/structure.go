@@ -10,8 +10,8 @@ const MaxElements = 1 << 36
 
 // checkStructure reports all numbers in the computation that are out of range. A computation that
 // passes can be analyzed, printed and counted without further range checks.
-func (c *Computation) checkStructure(net *NetworkInfo) error {
-	r := newReport(c, net)
+func (c *Computation) checkStructure() error {
+	r := newReport(c, nil)
 	r.structure()
 	return r.err()
 }
