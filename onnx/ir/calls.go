@@ -248,11 +248,6 @@ func (c *contraction) wired(a *fgraph.Apply, f *inFunction, gr *group, position 
 	return true
 }
 
-// EqualConstants reports whether two variables are constants that are the same to the bit.
-func EqualConstants(u, v *fgraph.Variable) bool {
-	return u.IsConstant() && v.IsConstant() && u.Type() == v.Type() && fgraph.EqualData(u.Type(), u.Data(), v.Data())
-}
-
 // complete finds the inputs of a call that nothing in the group reads. They must still be there. One that
 // the function never reads may be any value: it becomes another input, since one that is left out has no
 // type.

@@ -173,6 +173,11 @@ func (t Type) EqualData(a, b any) bool {
 	return err == nil && err2 == nil && bytes.Equal(p, q)
 }
 
+// EqualConstants reports whether two variables are constants that are the same to the bit.
+func EqualConstants(u, v *fgraph.Variable) bool {
+	return u.IsConstant() && v.IsConstant() && u.Type() == v.Type() && fgraph.EqualData(u.Type(), u.Data(), v.Data())
+}
+
 // hashed bounds the bytes of a tensor that are hashed, because weights may be large. Those of equal
 // hash are compared whole.
 const hashed = 1 << 10
