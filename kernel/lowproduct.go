@@ -18,6 +18,13 @@ func (p *Weights) mulLow(x *Matrix, ep *Epilogue, y *Matrix) bool {
 	if cols, steps := blocking(p.set, 1, n, k); steps > 0 || cols < n {
 		return false
 	}
+	p.low(x, ep, y)
+	return true
+}
+
+// low is mulLow without a look at what it is for.
+func (p *Weights) low(x *Matrix, ep *Epilogue, y *Matrix) {
+	n, k := p.shape()
 	t := &tile{rows: y.Rows, k: k, mul: 1}
 	t.x, t.xRow, t.xStep = &x.Data[0], uintptr(x.Stride)*4, 4
 	t.yRow = uintptr(y.Stride) * 4
@@ -25,15 +32,24 @@ func (p *Weights) mulLow(x *Matrix, ep *Epilogue, y *Matrix) bool {
 	if ep.Bias != nil {
 		t.flags |= tileBias
 	}
-	width := p.set.panelCols()
-	rest := n % width
-	if n > rest {
-		p.lowPanels(t, ep, y, 0, n/width, width)
+	j := 0
+	for _, width := range [...]int{p.rowCols(y.Rows), p.set.panelCols()} {
+		if panels := (n - j) / width; panels > 0 {
+			p.lowPanels(t, ep, y, j, panels, width)
+			j += panels * width
+		}
 	}
-	if rest > 0 {
-		p.lowPanels(t, ep, y, n-rest, 1, rest)
+	if j < n {
+		p.lowPanels(t, ep, y, j, 1, n-j)
 	}
-	return true
+}
+
+// rowCols is the width of the panels of a tile of some rows: see rowVecs in internal/gen/gemm.go.
+func (p *Weights) rowCols(rows int) int {
+	if rows == 1 && p.inPlace && p.set == avx2Set {
+		return 64
+	}
+	return p.set.panelCols()
 }
 
 // lowPanels computes some panels of the given width from column j on.
@@ -45,4 +61,46 @@ func (p *Weights) lowPanels(t *tile, ep *Epilogue, y *Matrix, j, panels, width i
 	t.pointAtResidual(ep, 0, j)
 	new(ahead).during(t) // fetches nothing
 	p.set.tile(t)
+}
+
+// lowBytes is how much of a factor is packed at a time if it meets one tile only: what is packed is read
+// from the first-level cache. All of it at once would go through the second-level cache twice.
+const lowBytes = 16 << 10
+
+// mulLow computes C = A·B or A·Bᵀ if that is one tile of rows. It reports false if not, and does nothing. Its
+// bits are those of any product.
+func (f *factors) mulLow(set kernelSet, ws *workspace, c *Matrix) bool {
+	n, k := shape(&f.b, f.bTall)
+	if c.Rows > maxTileRows || f.aTall || !f.bTall && isNarrow(n, k) || panelBytes(set, k) > longPanel {
+		return false
+	}
+	if f.threads != nil && (divide.Always.Load() || set.duration(c.Rows, n, k) >= minHot) {
+		return false
+	}
+	if f.bTall {
+		ws.prepare(set, nil, f.b, true, c.Rows)
+		ws.weights.low(&f.a, &Epilogue{}, c)
+		return true
+	}
+	done := set.rowChains(&f.a, &f.b, c)
+	width := max(lowBytes/panelBytes(set, k), 1) * set.panelCols()
+	w := &ws.weights
+	panels := ws.floats(min(width, set.padded(n)) * k)
+	for j := done; j < n; j += width {
+		*w = Weights{w: Rows(f.b, j, min(width, n-j)), set: set, panels: panels}
+		pack(set, panels, w.w)
+		y := Cols(*c, j, w.w.Rows)
+		w.low(&f.a, &Epilogue{}, &y)
+	}
+	return true
+}
+
+// rowChains sets the first elements of y, one row, to those of x·Wᵀ, and returns how many.
+func (s kernelSet) rowChains(x, w, y *Matrix) int {
+	blocks := w.Rows / cacheLine
+	if !s.haveRowChains() || x.Rows != 1 || blocks == 0 || x.Cols == 0 || x.Cols%cacheLine != 0 {
+		return 0
+	}
+	rowChainsBlocks(&x.Data[0], x.Cols/cacheLine, &w.Data[0], uintptr(w.Stride)*4, blocks, &y.Data[0])
+	return blocks * cacheLine
 }

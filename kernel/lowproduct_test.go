@@ -50,3 +50,47 @@ func TestLowProducts(t *testing.T) {
 		t.Errorf("%d of 400 products are low", low)
 	}
 }
+
+// TestLowFactors: products of a few rows and factors that are read where they are have the bits of those with
+// packed ones.
+func TestLowFactors(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 4))
+	draw := func(rows, cols int) Matrix {
+		m := Matrix{Rows: rows, Cols: cols, Stride: cols + r.IntN(3)}
+		m.Data = make([]float32, rows*m.Stride)
+		for i := range m.Data {
+			m.Data[i] = float32(r.NormFloat64())
+		}
+		return m
+	}
+	for range 400 {
+		rows, cols, steps := 1+r.IntN(3), 1+r.IntN(200), 1+r.IntN(200)
+		if r.IntN(2) == 0 {
+			rows, steps = 1, 16*(1+r.IntN(9))
+		}
+		a, b, c := draw(rows, steps), draw(cols, steps), draw(rows, cols)
+		tall := r.IntN(2) == 0
+		if tall {
+			b = draw(steps, cols)
+			MulNN(1, a, b, 0, c)
+		} else {
+			MulNT(1, a, b, 0, c)
+		}
+		if currentSet() == blasSet {
+			continue
+		}
+		// With a second tile of rows there are plans and packed factors.
+		many, d := draw(maxTileRows+1, steps), draw(maxTileRows+1, cols)
+		for i := range rows {
+			copy(Row(many, i), Row(a, i))
+		}
+		mulSegments(getWorkspace(), []Segment{{X: many, W: newWeights(currentSet(), b, tall)}}, &Epilogue{}, d)
+		for i := range rows {
+			for j, v := range Row(c, i) {
+				if want := Row(d, i)[j]; math.Float32bits(v) != math.Float32bits(want) {
+					t.Fatalf("%d×%d, %d steps, tall %v: element %d, %d is %v, want %v", rows, cols, steps, tall, i, j, v, want)
+				}
+			}
+		}
+	}
+}

@@ -133,6 +133,9 @@ func (f *factors) inChains(set kernelSet, alpha, beta float32, c Matrix) {
 func (f *factors) mul(set kernelSet, alpha, beta float32, c Matrix) {
 	ws := getWorkspace()
 	defer ws.put()
+	if alpha == 1 && beta == 0 && f.mulLow(set, ws, &c) {
+		return
+	}
 	// A tall left factor is read down its columns. With few rows that is as good as along them.
 	if f.aTall && f.a.Rows > tallRows {
 		f.mulTall(set, ws, alpha, beta, c)
