@@ -337,6 +337,9 @@ func quantHalvedAVX2(t *quantTile)
 func quantRowProductsAVX2(x *byte, xRow uintptr, rows, quads int, to *int32)
 
 //go:noescape
+func quantWidenAVX2(to, from *byte, blocks, flip int)
+
+//go:noescape
 func quantWordsAVX2(t *quantTile)
 
 //go:noescape

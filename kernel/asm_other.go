@@ -252,6 +252,8 @@ func quantHalvedAVX2(t *quantTile) { panic(errNoAssembly) }
 
 func quantRowProductsAVX2(x *byte, xRow uintptr, rows, quads int, to *int32) { panic(errNoAssembly) }
 
+func quantWidenAVX2(to, from *byte, blocks, flip int) { panic(errNoAssembly) }
+
 func quantWordsAVX2(t *quantTile) { panic(errNoAssembly) }
 
 func quantWordsAVX512(t *quantTile) { panic(errNoAssembly) }

@@ -5717,6 +5717,28 @@ sum:
 	VZEROUPPER
 	RET
 
+// func quantWidenAVX2(to, from *byte, blocks, flip int)
+TEXT ·quantWidenAVX2(SB), NOSPLIT, $0-32
+	MOVQ to+0(FP), DI
+	MOVQ from+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	MOVQ flip+24(FP), AX
+	MOVQ AX, X2
+	VPBROADCASTD X2, Y2
+block:
+	VPMOVZXBW (SI), Y0
+	VPMOVZXBW 16(SI), Y1
+	VPXOR Y2, Y0, Y0
+	VPXOR Y2, Y1, Y1
+	VMOVDQU Y0, (DI)
+	VMOVDQU Y1, 32(DI)
+	ADDQ $32, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ  block
+	VZEROUPPER
+	RET
+
 // func quantBytesAVXVNNI(t *quantTile)
 TEXT ·quantBytesAVXVNNI(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI

@@ -2,6 +2,7 @@ package kernel
 
 import (
 	"math/rand/v2"
+	"slices"
 	"testing"
 )
 
@@ -76,11 +77,16 @@ func checkExact(t *testing.T, q *QuantizedRows, w *IntegerWeights, want []int64)
 	for j := range n {
 		ep.Scale[j], ep.Offset[j] = 1/float32(j+3), float32(j)-0.3
 	}
-	y := New(q.Rows(), n)
-	MulExact(q, w, ep, y)
-	for i, v := range y.Data {
-		if want := float32(float32(want[i])*ep.Scale[i%n]) + ep.Offset[i%n]; v != want {
-			t.Fatalf("%v: %d×%d×%d: element %d is %v, want %v", q.set, q.Rows(), n, k, i, v, want)
+	for _, bias := range []float32{0, 0.3} {
+		if bias != 0 {
+			ep.Bias = slices.Repeat([]float32{bias}, n)
+		}
+		y := New(q.Rows(), n)
+		MulExact(q, w, ep, y)
+		for i, v := range y.Data {
+			if want := float32((float32(want[i])+bias)*ep.Scale[i%n]) + ep.Offset[i%n]; v != want {
+				t.Fatalf("%v: %d×%d×%d, bias %v: element %d is %v, want %v", q.set, q.Rows(), n, k, bias, i, v, want)
+			}
 		}
 	}
 }

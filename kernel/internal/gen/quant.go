@@ -109,6 +109,7 @@ func writeQuantTiles(e *emitter) {
 		g.eachKernel(g.kernel)
 		if how.halves {
 			g.rowProducts()
+			g.widen()
 		}
 	}
 	e.suffix = suffix
@@ -267,6 +268,16 @@ func (g *quantTiles) rowProducts() {
 	g.label("sum")
 	g.p("VEXTRACTI128 $1, Y0, X1; VPADDD X1, X0, X0; VPSHUFD $0x4e, X0, X1; VPADDD X1, X0, X0; VMOVD X0, (DI)")
 	g.p("ADDQ $4, DI; ADDQ R9, SI; DECQ CX; JNZ  row")
+	g.end()
+}
+
+// widen writes the function that makes words of bytes, 32 at a time, of which some bits are inverted.
+func (g *quantTiles) widen() {
+	g.open("quantWiden", "to, from *byte, blocks, flip int", "DI", "SI", "CX", "AX")
+	g.p("MOVQ AX, X2; VPBROADCASTD X2, Y2")
+	g.label("block")
+	g.p("VPMOVZXBW (SI), Y0; VPMOVZXBW 16(SI), Y1; VPXOR Y2, Y0, Y0; VPXOR Y2, Y1, Y1")
+	g.p("VMOVDQU Y0, (DI); VMOVDQU Y1, 32(DI); ADDQ $32, SI; ADDQ $64, DI; DECQ CX; JNZ  block")
 	g.end()
 }
 
