@@ -323,6 +323,9 @@ func pool16Blocks(t *depthTile)
 func pool8Blocks(t *depthTile)
 
 //go:noescape
+func quantByteSumAVX2(x *byte, blocks int, to *int)
+
+//go:noescape
 func quantBytesAVX512(t *quantTile)
 
 //go:noescape

@@ -290,6 +290,8 @@ func pool16Blocks(t *depthTile)
 //go:noescape
 func pool8Blocks(t *depthTile)
 
+func quantByteSumAVX2(x *byte, blocks int, to *int) { panic(errNoAssembly) }
+
 func quantBytesAVX512(t *quantTile) { panic(errNoAssembly) }
 
 func quantBytesAVXVNNI(t *quantTile) { panic(errNoAssembly) }

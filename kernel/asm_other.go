@@ -242,6 +242,8 @@ func pool16Blocks(t *depthTile) { panic(errNoAssembly) }
 
 func pool8Blocks(t *depthTile) { panic(errNoAssembly) }
 
+func quantByteSumAVX2(x *byte, blocks int, to *int) { panic(errNoAssembly) }
+
 func quantBytesAVX512(t *quantTile) { panic(errNoAssembly) }
 
 func quantBytesAVXVNNI(t *quantTile) { panic(errNoAssembly) }

@@ -5739,6 +5739,27 @@ block:
 	VZEROUPPER
 	RET
 
+// func quantByteSumAVX2(x *byte, blocks int, to *int)
+TEXT ·quantByteSumAVX2(SB), NOSPLIT, $0-24
+	MOVQ x+0(FP), SI
+	MOVQ blocks+8(FP), CX
+	MOVQ to+16(FP), DI
+	VPXOR Y0, Y0, Y0
+	VPXOR Y1, Y1, Y1
+block:
+	VPSADBW (SI), Y1, Y2
+	VPADDQ Y2, Y0, Y0
+	ADDQ $32, SI
+	DECQ CX
+	JNZ  block
+	VEXTRACTI128 $1, Y0, X1
+	VPADDQ X1, X0, X0
+	VPSHUFD $0x4e, X0, X1
+	VPADDQ X1, X0, X0
+	VMOVQ X0, (DI)
+	VZEROUPPER
+	RET
+
 // func quantBytesAVXVNNI(t *quantTile)
 TEXT ·quantBytesAVXVNNI(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI

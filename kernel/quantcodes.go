@@ -217,7 +217,7 @@ func (q *QuantizedRows) sumsOf(col, k int) *QuantizedRows {
 		flip = eachByte * 1 << 7
 	}
 	for i := range q.rows {
-		sum := byteSum(q.codes[i*q.stride+col*size:][:k*size], flip)
+		sum := q.set.byteSum(q.codes[i*q.stride+col*size:][:k*size], flip)
 		q.sums.params[2*i], q.sums.params[2*i+1] = 1, float32(sum)+float32(float32(k)*q.params[2*i+1])
 	}
 	return q.sums
@@ -228,9 +228,14 @@ const eachByte = 0x0101010101010101
 
 // byteSum returns the sum of bytes of which some bits are inverted. The sum of words that are as small as
 // bytes is the same.
-func byteSum(b []byte, flip uint64) int {
+func (s quantSet) byteSum(b []byte, flip uint64) int {
 	const low = 0x00ff00ff00ff00ff
 	sum := uint64(0)
+	if blocks := len(b) / 32; s != quantGo && !s.arm() && blocks > 0 {
+		first := 0
+		quantByteSumAVX2(&b[0], blocks, &first)
+		sum, b = uint64(first), b[blocks*32:]
+	}
 	for len(b) >= 8 {
 		// Four sums of words, of at most 128 pairs of bytes.
 		words := uint64(0)

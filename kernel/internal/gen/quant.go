@@ -110,6 +110,7 @@ func writeQuantTiles(e *emitter) {
 		if how.halves {
 			g.rowProducts()
 			g.widen()
+			g.byteSum()
 		}
 	}
 	e.suffix = suffix
@@ -278,6 +279,16 @@ func (g *quantTiles) widen() {
 	g.label("block")
 	g.p("VPMOVZXBW (SI), Y0; VPMOVZXBW 16(SI), Y1; VPXOR Y2, Y0, Y0; VPXOR Y2, Y1, Y1")
 	g.p("VMOVDQU Y0, (DI); VMOVDQU Y1, 32(DI); ADDQ $32, SI; ADDQ $64, DI; DECQ CX; JNZ  block")
+	g.end()
+}
+
+// byteSum writes the function that adds up bytes, 32 at a time.
+func (g *quantTiles) byteSum() {
+	g.open("quantByteSum", "x *byte, blocks int, to *int", "SI", "CX", "DI")
+	g.p("VPXOR Y0, Y0, Y0; VPXOR Y1, Y1, Y1")
+	g.label("block")
+	g.p("VPSADBW (SI), Y1, Y2; VPADDQ Y2, Y0, Y0; ADDQ $32, SI; DECQ CX; JNZ  block")
+	g.p("VEXTRACTI128 $1, Y0, X1; VPADDQ X1, X0, X0; VPSHUFD $0x4e, X0, X1; VPADDQ X1, X0, X0; VMOVQ X0, (DI)")
 	g.end()
 }
 
