@@ -127,7 +127,7 @@ func table() []row {
 // sharedRows returns the entries for graphs of all dialects.
 func sharedRows() []row {
 	return []row{
-		{position: 0, name: "merge1", rewriter: new(rewrite.Merge), tags: both + " merge", doc: "merges equal computations, at the start"},
+		{position: 0, name: "merge1", rewriter: &rewrite.Merge{Commutative: true}, tags: both + " merge", doc: "merges equal computations, at the start"},
 		{position: 0.6, name: "useless", rewriter: optdb.NewTopoDB("useless"), tags: both, doc: "removes what has no effect, once, before anything else"},
 		{position: 1, name: "canonicalize", rewriter: optdb.NewEquilibriumDB("canonicalize"), tags: both, doc: "brings the graph into a simple normal form",
 			after: reasons{"useless": "it has less to do on a smaller graph"}},
@@ -139,7 +139,7 @@ func sharedRows() []row {
 				"BlasOpt":   "gemm_optimizer matches mul and add, not sqr and sub"}},
 		{position: 3, name: "uncanonicalize", rewriter: optdb.NewEquilibriumDB("uncanonicalize"), tags: run, doc: "undoes canonical forms that cost more than what the user wrote",
 			after: reasons{"specialize": "specialize matches the normal form"}},
-		{position: 49, name: "merge2", rewriter: new(rewrite.Merge), tags: "fast_run merge", doc: "merges equal computations, after the simplifications",
+		{position: 49, name: "merge2", rewriter: &rewrite.Merge{Commutative: true}, tags: "fast_run merge", doc: "merges equal computations, after the simplifications",
 			after: reasons{"elemwise_fusion": "two fused ops may be equal", "uncanonicalize": "two results may be equal"}},
 		{position: 49.2, name: "quantize_products", rewriter: optdb.NewSequenceDB("quantize_products"), tags: ints,
 			doc:    "multiplies integers instead of floats, with the precision that the tags int8 and int16 choose",
@@ -149,7 +149,7 @@ func sharedRows() []row {
 		{position: 49.5, name: "add_destroy_handler", rewriter: rewrite.AddDestroyHandler(), tags: both,
 			after: reasons{"merge2": "every later replacement costs more", "trim_inputs": "every later replacement costs more", "quantize_products": "every later replacement costs more",
 				"add_mul_fusion": "every later replacement costs more"}},
-		{position: 100, name: "merge3", rewriter: new(rewrite.Merge), tags: "fast_run merge", doc: "merges equal computations, at the end",
+		{position: 100, name: "merge3", rewriter: &rewrite.Merge{Commutative: true}, tags: "fast_run merge", doc: "merges equal computations, at the end",
 			after: reasons{"inplace_elemwise_optimizer": "that is the last pass that adds computations"}},
 	}
 }

@@ -18,14 +18,14 @@ func tensorRows() []row {
 			before: reasons{"useless": "rules change what casts and scales look like"}},
 		{position: 0.5, name: "pre_local_logsoftmax_grad", tags: "fast_run unsafe_nan",
 			before: reasons{"canonicalize": "until then the parts of the gradient are written like those of the expression"}},
-		{position: 0.65, name: "merge1.1", rewriter: new(rewrite.Merge), tags: both + " merge", doc: "merges equal computations, after useless",
+		{position: 0.65, name: "merge1.1", rewriter: &rewrite.Merge{Commutative: true}, tags: both + " merge", doc: "merges equal computations, after useless",
 			after: reasons{"useless": "without the useless ops more computations are equal"}},
 		{position: 0.99, name: "pre_local_IncSubtensor_serialize", tags: run,
 			before: reasons{"canonicalize": "the rules there match increments one after the other"}},
 
-		{in: "canonicalize", name: "MergeOptimizer", rewriter: new(rewrite.Merge), cleanup: true, tags: both + " merge", doc: "merges equal computations, in every pass"},
+		{in: "canonicalize", name: "MergeOptimizer", rewriter: &rewrite.Merge{Commutative: true}, cleanup: true, tags: both + " merge", doc: "merges equal computations, in every pass"},
 
-		{position: 1.2, name: "merge1.2", rewriter: new(rewrite.Merge), tags: both + " merge", doc: "merges equal computations, after canonicalize",
+		{position: 1.2, name: "merge1.2", rewriter: &rewrite.Merge{Commutative: true}, tags: both + " merge", doc: "merges equal computations, after canonicalize",
 			after: reasons{"canonicalize": "in the normal form more computations are equal"}},
 		{position: 1.51, name: "local_fill_to_alloc", tags: run,
 			after: reasons{"stabilize": "rules of canonicalize and stabilize match fills"}},
