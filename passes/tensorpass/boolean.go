@@ -1,18 +1,15 @@
 package tensorpass
 
 import (
-	"cmp"
 	"slices"
 	"sync"
 
-	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
 var logicRules = goRules{
-	"local_boolean_function": {on(booleanOps...), nil, 0, booleanFunction},
+	"local_boolean_function": {on(booleanOps...), nil, 0, booleans.transform},
+	"local_order_function":   {on(orderOps...), nil, 0, orders.transform},
 }
 
 // booleanOps are those that are operations on truth values where their arguments are bools.
@@ -26,29 +23,46 @@ type truth uint8
 // leafTruths are the three values themselves.
 var leafTruths = [...]truth{0xaa, 0xcc, 0xf0}
 
-// A truthForm is the cheapest way to compute a function: an op of functions that are cheaper.
-type truthForm struct {
-	op   array.Opcode
-	args []truth
-	cost int // in ops; 0 for what needs none
+// booleans are the functions of up to three bools.
+var booleans = &finite[truth]{
+	opens: opensTruth,
+	leaves: func(root *variable, list []*variable) []truth {
+		if len(list) > len(leafTruths) || slices.ContainsFunc(list, func(v *variable) bool { return v.Type() != root.Type() }) {
+			return nil
+		}
+		return append([]truth{}, leafTruths[:len(list)]...)
+	},
+	of: func(op array.Opcode, args []truth, _ bool) (truth, bool) { return truthOf(op, args), true },
+	number: func(x float64, _ bool) (truth, bool) {
+		if x != 0 {
+			return 255, true
+		}
+		return 0, true
+	},
+	forms: truthForms,
+	most:  24,
 }
 
-// truthForms has the form of each function. Of several that cost the same the first one is taken, so that a function
-// has one form, whatever it was computed by. None has a constant as an argument, which other rules would remove.
-var truthForms = sync.OnceValue(func() *[256]truthForm {
-	forms := new([256]truthForm)
-	known := [][]truth{leafTruths[:]} // by cost
-	has := [256]bool{0: true, 255: true}
+// truthForms has the form of each function. None has a constant as an argument, which other rules would remove.
+var truthForms = sync.OnceValue(func() *formTable[truth] {
+	table := &formTable[truth]{index: make(map[truth]int32)}
+	table.add(0, form{bools: true})
+	table.add(255, form{bools: true, number: 1})
+	known := [][]int32{nil} // by cost
 	for _, f := range leafTruths {
-		has[f] = true
+		known[0] = append(known[0], int32(len(table.all)))
+		table.add(f, form{bools: true})
 	}
-	for cost := 1; slices.Contains(has[:], false); cost++ {
+	for cost := 1; len(table.all) < 256; cost++ {
 		known = append(known, nil)
-		try := func(op array.Opcode, args ...truth) {
-			if f := truthOf(op, args); !has[f] {
-				has[f] = true
-				forms[f] = truthForm{op, slices.Clone(args), cost}
-				known[cost] = append(known[cost], f)
+		try := func(op array.Opcode, args ...int32) {
+			var of [3]truth
+			as := form{op: op, cost: int8(cost), bools: true}
+			for i, a := range args {
+				of[i], as.args[i] = table.all[a], a
+			}
+			if table.add(truthOf(op, of[:len(args)]), as) {
+				known[cost] = append(known[cost], int32(len(table.all)-1))
 			}
 		}
 		// The ops come in the order in which people like to read them.
@@ -73,7 +87,7 @@ var truthForms = sync.OnceValue(func() *[256]truthForm {
 			}
 		}
 	}
-	return forms
+	return table
 })
 
 // truthOf returns the function that an op computes of others.
@@ -108,164 +122,12 @@ func truthOf(op array.Opcode, args []truth) truth {
 	return f
 }
 
-// booleanFunction replaces what computes a function of three bools or less by the form of that function, if that is
-// cheaper, or as cheap and another: so different ways to compute one function become one. It looks at as many ops in
-// front of an apply as read no more than three values, like the cuts that are rewritten in circuits (Mishchenko,
-// Chatterjee and Brayton, 2006).
-func booleanFunction(c *rewrite.Context, n *apply) (result, error) {
-	k := cutOf(n)
-	if k == nil {
-		return c.Miss("it is no function of at most three bools of one shape"), nil
-	}
-	f, root := k.of(n.Out()), n.Out()
-	made := make(map[truth]*variable)
-	for i, v := range k.leaves {
-		made[leafTruths[i]] = v
-	}
-	// What others need stays, and may be used again. Gone is what has no reader but those that are gone.
-	gone := []*apply{n}
-	for _, v := range slices.Backward(k.inner) {
-		if v == root {
-			continue
-		}
-		if slices.ContainsFunc(v.Clients(), func(u fgraph.Client) bool { return u.Apply == nil || !slices.Contains(gone, u.Apply) }) {
-			made[k.of(v)] = v
-		} else {
-			gone = append(gone, v.Owner())
-		}
-	}
-	if f == 0 || f == 255 {
-		return replace(c, n, number(float64(f&1), root), k.leaves...)
-	}
-	if v := made[f]; v != nil {
-		return replace(c, n, v)
-	}
-	form := truthForms()[f]
-	cost := form.count(made, make(map[truth]bool), f)
-	if cost > len(gone) || cost == len(gone) && k.has(n, form) {
-		return c.Miss("there is no cheaper way to compute it"), nil
-	}
-	return replace(c, n, build(made, f))
-}
-
-// has reports whether an apply is the op of a form, of its functions in their order.
-func (k *cut) has(n *apply, form truthForm) bool {
-	op, _ := elemOf(n)
-	return op == form.op && slices.EqualFunc(n.Inputs(), form.args, func(v *variable, f truth) bool { return k.of(v) == f })
-}
-
-// count returns how many ops a form needs besides what is made.
-func (form truthForm) count(made map[truth]*variable, counted map[truth]bool, f truth) int {
-	if made[f] != nil || counted[f] {
-		return 0
-	}
-	counted[f] = true
-	n := 1
-	for _, g := range form.args {
-		n += truthForms()[g].count(made, counted, g)
-	}
-	return n
-}
-
-// build returns the variable of a function.
-func build(made map[truth]*variable, f truth) *variable {
-	if made[f] == nil {
-		var args []*variable
-		for _, g := range truthForms()[f].args {
-			args = append(args, build(made, g))
-		}
-		made[f] = tensor.Map(truthForms()[f].op, args...)
-	}
-	return made[f]
-}
-
-// A cut is a part of a graph: what computes a bool of up to three others of the same type.
-type cut struct {
-	leaves []*variable // in the order in which they came into the graph
-	inner  []*variable // inputs come before what reads them; the last one is the result
-	truths []truth     // of those
-}
-
-const (
-	maxCut   = 24 // ops in a cut
-	maxWidth = 8  // leaves on the way to a smaller cut
-)
-
-// cutOf returns the deepest cut of an apply, or nil.
-func cutOf(n *apply) *cut {
-	t := n.Out().Type()
-	if !opens(n.Out(), t) {
-		return nil
-	}
-	var best []*variable
-	opened, leaves := []*variable{n.Out()}, open(nil, n)
-	for {
-		if len(leaves) <= len(leafTruths) && !slices.ContainsFunc(leaves, func(v *variable) bool { return v.Type() != t }) {
-			best = slices.Clone(leaves)
-		}
-		// The one that came last into the graph may read others that are leaves by now.
-		next := -1
-		for i, v := range leaves {
-			if opens(v, t) && (next < 0 || v.ID() > leaves[next].ID()) {
-				next = i
-			}
-		}
-		if next < 0 || len(opened) == maxCut || len(leaves) > maxWidth {
-			break
-		}
-		v := leaves[next]
-		opened = append(opened, v)
-		leaves = open(slices.Delete(leaves, next, next+1), v.Owner())
-		leaves = slices.DeleteFunc(leaves, func(v *variable) bool { return slices.Contains(opened, v) })
-	}
-	if best == nil {
-		return nil
-	}
-	slices.SortFunc(best, func(a, b *variable) int { return cmp.Compare(a.ID(), b.ID()) })
-	k := &cut{leaves: best}
-	k.of(n.Out())
-	return k
-}
-
-// opens reports whether a variable of a type is computed from others by an operation on truth values, some of which
-// may be the numbers 0 and 1 of another type.
-func opens(v *variable, t any) bool {
+// opensTruth reports whether a variable is computed from others by an operation on truth values, some of which may be
+// the numbers 0 and 1 of another type.
+func opensTruth(v, root *variable) bool {
 	op, ok := elemOf(v.Owner())
-	return ok && dtypeOf(v) == array.Bool && v.Type() == t && slices.Contains(booleanOps, op) &&
+	return ok && dtypeOf(v) == array.Bool && v.Type() == root.Type() && slices.Contains(booleanOps, op) &&
 		!slices.ContainsFunc(v.Owner().Inputs(), func(v *variable) bool {
 			return dtypeOf(v) != array.Bool && !is(v, 0) && !is(v, 1)
 		})
-}
-
-// open adds the inputs of an apply to leaves, but those that are numbers.
-func open(leaves []*variable, n *apply) []*variable {
-	for _, v := range n.Inputs() {
-		if _, known := uniform(v); !known && !slices.Contains(leaves, v) {
-			leaves = append(leaves, v)
-		}
-	}
-	return leaves
-}
-
-// of returns the function that a variable of the cut is. It recurses as deep as the cut is.
-func (k *cut) of(v *variable) truth {
-	if i := slices.Index(k.leaves, v); i >= 0 {
-		return leafTruths[i]
-	}
-	if i := slices.Index(k.inner, v); i >= 0 {
-		return k.truths[i]
-	}
-	if x, known := uniform(v); known {
-		if x != 0 {
-			return 255
-		}
-		return 0
-	}
-	op, _ := elemOf(v.Owner())
-	args := make([]truth, len(v.Owner().Inputs()))
-	for i, in := range v.Owner().Inputs() {
-		args[i] = k.of(in)
-	}
-	k.inner, k.truths = append(k.inner, v), append(k.truths, truthOf(op, args))
-	return k.truths[len(k.truths)-1]
 }
