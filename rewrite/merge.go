@@ -304,10 +304,16 @@ func (r *merging) same(a, b *fgraph.Apply) bool {
 		!fgraph.OpsEqual(a.Op(), b.Op()) {
 		return false
 	}
-	if r.commutes(a) {
-		return slices.Equal(r.ids(0, a), r.ids(1, b))
+	x, y := a.Inputs(), b.Inputs()
+	switch {
+	case slices.Equal(x, y):
+		return true
+	case len(x) < 2 || !r.commutes(a):
+		return false
+	case len(x) == 2:
+		return x[0] == y[1] && x[1] == y[0]
 	}
-	return slices.Equal(a.Inputs(), b.Inputs())
+	return slices.Equal(r.ids(0, a), r.ids(1, b))
 }
 
 // unite replaces the outputs of second with those of first, or the other way round if the types

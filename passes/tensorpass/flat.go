@@ -14,7 +14,7 @@ func (z *canonizer) nested(v *variable, client *apply) bool {
 }
 
 // flat takes an apply and the terms nested in it apart, and reports whether their lists can be
-// computed in fewer ops.
+// computed in fewer ops, or a sum in as many in the normal form: a difference of sums.
 func (z *canonizer) flat(n *apply) (num, den []*variable, saves bool) {
 	if len(n.Inputs()) > 1 && !slices.ContainsFunc(n.Inputs(), func(v *variable) bool {
 		a, _ := z.family(v)
@@ -27,7 +27,7 @@ func (z *canonizer) flat(n *apply) (num, den []*variable, saves bool) {
 		back bool // in the denominator
 		next int  // the input that comes next
 	}
-	ops := 0
+	ops, normal := 0, true
 	var buffer [16]item
 	open := append(buffer[:0], item{a: n})
 	for len(open) > 0 {
@@ -44,6 +44,8 @@ func (z *canonizer) flat(n *apply) (num, den []*variable, saves bool) {
 		a, _ := z.family(v)
 		switch {
 		case a != nil && z.nested(v, it.a):
+			inner, _ := elemOf(a)
+			normal = normal && inner == z.main && op != z.main
 			open = append(open, item{a: a, back: back})
 		case back:
 			den = append(den, v)
@@ -54,7 +56,8 @@ func (z *canonizer) flat(n *apply) (num, den []*variable, saves bool) {
 	if !z.useReciprocal && len(den) > 1 { // a product of divisors may overflow, and dividing one by one not
 		return num, den, false
 	}
-	return num, den, z.numOps(num, den) < ops
+	least := z.numOps(num, den)
+	return num, den, least < ops || z.useReciprocal && least == ops && !normal
 }
 
 // numOps returns the number of ops that join makes.

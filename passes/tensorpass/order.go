@@ -40,8 +40,11 @@ var orders = &finite[order]{opens: opensOrder, leaves: orderLeaves, of: orderOf,
 
 // opensOrder reports whether a variable is computed from integers and bools by an operation on their order.
 func opensOrder(v, root *variable) bool {
+	if !orderable(v, root) { // most are floats
+		return false
+	}
 	op, ok := elemOf(v.Owner())
-	return ok && (op == array.Cast || slices.Contains(orderOps, op)) && orderable(v, root) &&
+	return ok && (op == array.Cast || slices.Contains(orderOps, op)) &&
 		!slices.ContainsFunc(v.Owner().Inputs(), func(v *variable) bool { return !hasOrder(dtypeOf(v)) })
 }
 
