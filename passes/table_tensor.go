@@ -27,6 +27,8 @@ func tensorRows() []row {
 
 		{position: 1.2, name: "merge1.2", rewriter: &rewrite.Merge{Commutative: true}, tags: both + " merge", doc: "merges equal computations, after canonicalize",
 			after: reasons{"canonicalize": "in the normal form more computations are equal"}},
+		{position: 1.21, name: "merge_orders", rewriter: &rewrite.Merge{Name: "merge_orders", AnyOrder: true}, tags: run + " merge reassoc", doc: "merges sums and products of the same terms in any order",
+			after: reasons{"merge1.2": "what differs by the order of two inputs has the same bits"}},
 		{position: 1.51, name: "local_fill_to_alloc", tags: run,
 			after: reasons{"stabilize": "rules of canonicalize and stabilize match fills"}},
 		{position: 1.52, name: "local_elemwise_alloc", tags: run,

@@ -3,6 +3,7 @@ package rewrite
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -26,9 +27,12 @@ type Unmergeable interface {
 // first in the graph. The cost is linear in the size of the graph.
 type Merge struct {
 	Name string
-	// Commutative also unites applies of a [Commuter] whose inputs differ in order. Theano
+	// Commutative also unites applies of a [Commuter] whose two inputs differ in order. Theano
 	// does not do this.
 	Commutative bool
+	// AnyOrder does so for more than two inputs, too. What is the sum of three floats depends on their
+	// order, so this may change last bits.
+	AnyOrder bool
 }
 
 // Describe returns a description with m.Name or, if that is empty, Theano's name.
@@ -48,7 +52,7 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 	r.destroys, _ = fgraph.FeatureOf[destroyers](g)
 	// Pipelines merge after many passes that change nothing. Two numbers tell.
 	state := mergeStateOf(g)
-	if state.commutative == m.Commutative && state.commits == g.Commits() {
+	if state.orders >= m.orders() && state.commits == g.Commits() {
 		return nil // unchanged since there was nothing left to merge
 	}
 	// Constants first: applies are compared by the identity of their inputs.
@@ -62,7 +66,7 @@ func (m *Merge) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile
 	// A merge that a feature objected to may be allowed after the next change, and one that a
 	// budget denied in the next run.
 	if err == nil && r.refused+r.denied == 0 {
-		state.commutative, state.commits = m.Commutative, g.Commits()
+		state.orders, state.commits = m.orders(), g.Commits()
 	}
 	return err
 }
@@ -78,8 +82,8 @@ func (r *merging) report() {
 // mergeState is the feature that remembers when there was last nothing to merge in a graph,
 // because databases merge after many passes.
 type mergeState struct {
-	commits     int
-	commutative bool
+	commits int
+	orders  int // of inputs that were tried
 }
 
 func (s *mergeState) OnAttach(*fgraph.FunctionGraph) error {
@@ -265,8 +269,19 @@ func (r *merging) visited(a *fgraph.Apply, rank int32) {
 	}
 }
 
+// orders returns up to how many inputs may be in any order.
+func (m *Merge) orders() int {
+	switch {
+	case m.AnyOrder:
+		return math.MaxInt
+	case m.Commutative:
+		return 2
+	}
+	return 0
+}
+
 func (r *merging) commutes(a *fgraph.Apply) bool {
-	if !r.Commutative {
+	if len(a.Inputs()) > r.orders() {
 		return false
 	}
 	c, ok := a.Op().(Commuter)

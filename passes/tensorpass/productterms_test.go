@@ -105,3 +105,17 @@ func near(a, b *array.Array) bool {
 	}
 	return true
 }
+
+// TestMergeOrders: sums and products of the same terms in another order are one with merge_orders, which -reassoc
+// leaves out, since the sum of three floats depends on their order.
+func TestMergeOrders(t *testing.T) {
+	turns(t, unfused,
+		turn{"[x + y + z, z + y + x]", "*1 -> add(z, y, x), *1"},
+		turn{"[x*y*z, y*x*z]", "*1 -> mul(x, y, z), *1"},
+		turn{"[x + y + z, z + y + w]", "add(x, y, z), add(z, y, w)"},
+	)
+	turns(t, unfused+" -reassoc",
+		turn{"[x + y + z, z + y + x]", "add(x, y, z), add(z, y, x)"},
+		turn{"[x + y, y + x]", "*1 -> add(x, y), *1"},
+	)
+}
