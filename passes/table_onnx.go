@@ -32,6 +32,8 @@ func modelRows() []row {
 		{position: 2.2, name: "contrib_nodes", rewriter: optdb.NewEquilibriumDB("contrib_nodes"), tags: "contrib upward",
 			doc:   "replaces nodes with the one that ONNX Runtime has for what they compute together",
 			after: reasons{"simplify_nodes": "its rules match the simple form", "compose_nodes": "its rules match nodes that are made there"}},
+		{position: 2.3, name: "matmul_nbits", rewriter: onnxpass.MatMulNBits(),
+			after: reasons{"fuse_qkv": "joined weights become codes together", "contrib_nodes": "its rules match products of floats"}},
 		{position: 2.5, name: "bodies2", rewriter: onnxpass.OptimizeBodies("bodies2"), tags: both,
 			after: reasons{"simplify_nodes": "what bodies capture has become known", "compose_nodes": "then nothing around them changes any more"}},
 	}

@@ -23,7 +23,7 @@ type Result struct {
 
 	Sets    int `json:"sets"`    // data sets
 	Applies int `json:"applies"` // of the graph of tensors that ran last
-	// Integers is how many products there multiply integers in place of floats, see tensor.IntegersOp.
+	// Integers is how many products there multiply integers in place of floats, see tensor.IntegersOp, or floats and codes.
 	Integers int `json:"integers,omitempty"`
 
 	LowerSeconds float64 `json:"lower_seconds"` // to make and optimize the graphs
@@ -86,14 +86,15 @@ func (r *Result) fail(err error) *Result {
 	return r
 }
 
-// integersIn returns how many products of a function multiply integers in place of floats.
+// integersIn returns how many products of a function multiply integers in place of floats, or floats and codes.
 func integersIn(f *session.Function) (n int) {
 	for a := range f.Graph().Applies() {
 		op := a.Op()
 		if e, ok := op.(*tensor.EpilogueOp); ok {
 			op = e.Base()
 		}
-		if _, ok := op.(tensor.IntegersOp); ok {
+		switch op.(type) {
+		case tensor.IntegersOp, tensor.BlockMatmulOp:
 			n++
 		}
 	}

@@ -188,7 +188,12 @@ func joinColumns(list []*fgraph.Variable, rows, columns int64) (*fgraph.Variable
 		shape = shape[1:]
 	}
 	names := lists.Map(list, (*fgraph.Variable).Name)
-	x, err := onnx.NewTensor(strings.Join(names, "+"), t.Elem(), shape, joined)
+	return constantOf(strings.Join(names, "+"), t.Elem(), joined, shape...)
+}
+
+// constantOf returns a constant with elements as a file has them.
+func constantOf(name string, elem onnx.DataType, data []byte, dims ...int64) (*fgraph.Variable, error) {
+	x, err := onnx.NewTensor(name, elem, dims, data)
 	if err != nil {
 		return nil, err
 	}

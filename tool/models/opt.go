@@ -96,6 +96,9 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 		return err
 	}
 	r.After, r.Changes = count(g), source.Changes()
+	if slices.ContainsFunc(r.Changes, func(ch ir.Change) bool { return ch.Reason.Pass == coding }) {
+		check.most = settingOf(s.opt, coding)
+	}
 	if r.Verified, err = check.of(checking, m); err != nil {
 		return err
 	}
@@ -204,6 +207,7 @@ type check struct {
 	*opened
 	no     string // why there are no trials
 	trials []trial
+	most   float64 // by which outputs may differ since weights have become codes, as part of their norm
 }
 
 // A trial is what a model computes for inputs, or why there are none.
@@ -347,6 +351,9 @@ func (c *check) differ(ctx context.Context, g *fgraph.FunctionGraph, t trial) (s
 	if t.Differ(got, t.right) == "" {
 		return same, nil
 	}
+	if c.most > 0 {
+		return c.coded(got, t.right)
+	}
 	if tensor.WorkOf(ctx) != nil {
 		// To tell a fault from chaos takes more runs, but only if there is one of them.
 		ctx = tensor.WithWork(ctx, 4*maxWork)
@@ -363,4 +370,16 @@ func (c *check) differ(ctx context.Context, g *fgraph.FunctionGraph, t trial) (s
 		return "", fmt.Errorf("the optimized model computes something else: %s; \"bisect\" finds the rewrite to blame", text)
 	}
 	return same + ", as far as the model does itself: " + accepted, nil
+}
+
+// coded compares outputs of a model whose weights are codes with those of the model.
+func (c *check) coded(got, right []any) (string, error) {
+	var d difference
+	for i, v := range right {
+		d = d.or(differenceOf(got[i], v))
+	}
+	if !(d.norm <= c.most) {
+		return "", fmt.Errorf("weights that are codes of few bits change outputs by up to %.2g %% of their norm; %s{error=…} allows more than %.2g %%", 100*d.norm, coding, 100*c.most)
+	}
+	return fmt.Sprintf("verified on random inputs: outputs are off by up to %.2g %% of their norm, since weights are codes of few bits", 100*d.norm), nil
 }

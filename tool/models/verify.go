@@ -27,7 +27,7 @@ DIR may also be a case of an ONNX model, in the form of ONNX's own backend tests
 test_data_set_0, …, each with input_0.pb, … and output_0.pb, …, or a folder of such cases. A model is lowered to a graph of tensors,
 for which --query selects passes, and run. Outputs must agree within 1e-3 of each element and 1e-7, or, for floats, within 1e-4 of
 their norm. With +int8 or +int16, outputs of a model that has products of integers may differ by as much of their norm as
---quantize.error says, 0.08 unless given.`,
+--quantize.error says, 0.08 unless given; with +matmul_nbits, as its setting error says.`,
 		Examples: `
 $0 verify onnxcases
 $0 verify --query=none onnxcases/relu`,
@@ -108,13 +108,28 @@ func (v *verification) run(ctx context.Context, dirs []string) error {
 	return nil
 }
 
-// mostOf returns by how much products of integers may change an output.
-func mostOf(opt *optdb.Optimizer) float64 {
-	if opt == nil || !opt.Selected("products_to_int8") && !opt.Selected("products_to_int16") {
+// coding is the pass that makes codes of weights.
+const coding = "matmul_nbits"
+
+// mostOf returns by how much products of integers and of codes may change an output.
+func mostOf(opt *optdb.Optimizer) (most float64) {
+	switch {
+	case opt == nil:
 		return 0
+	case opt.Selected("products_to_int8") || opt.Selected("products_to_int16"):
+		most = settingOf(opt, "limit_integer_error")
 	}
-	for _, s := range opt.Settings("limit_integer_error") {
-		if most, err := strconv.ParseFloat(s.Value, 64); err == nil {
+	if opt.Selected(coding) {
+		most = max(most, settingOf(opt, coding))
+	}
+	return most
+}
+
+// settingOf returns the setting error of a pass, 0 if there is none.
+func settingOf(opt *optdb.Optimizer, pass string) float64 {
+	for _, s := range opt.Settings(pass) {
+		if s.Name == "error" {
+			most, _ := strconv.ParseFloat(s.Value, 64) // which the pass has understood
 			return most
 		}
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -179,6 +180,38 @@ graph {
 	nnopt(t, "reproduce", "nnopt-failure-1.reduced.graph").fails(t, statusFault, "it still fails")
 	// An optional input is tried with a value and without. What asks for the value can't do without it.
 	nnopt(t, "opt", "--rule=(Not x) => (Xor x x)", "--output=out.onnx", "other.onnx").fails(t, statusFault, "the optimized model computes something else: output 5 is False, not True")
+}
+
+// TestCodes: opt says how far codes of weights move outputs, and refuses what moves them further than the setting says.
+func TestCodes(t *testing.T) {
+	t.Chdir(t.TempDir())
+	// Weights of two products, which differ by 1.
+	weights := make([]string, 2*32*32)
+	for i := range 32 * 32 {
+		weights[i], weights[i+32*32] = strconv.Itoa(i*37%101), strconv.Itoa(i*37%101+1)
+	}
+	graph := func(name, output string) {
+		text := fmt.Sprintf(`onnx-model: none
+
+graph {
+    input %%x : float[n,32]
+    %%w = constant {[%s]} : float[32,32]
+    %%v = constant {[%s]} : float[32,32]
+    %%y = MatMul(%%x, %%w) : float[n,32]
+    %%z = MatMul(%%x, %%v) : float[n,32]
+    %%d = Sub(%%y, %%z) : float[n,32]
+    return %%%s
+}
+`, strings.Join(weights[:32*32], ","), strings.Join(weights[32*32:], ","), output)
+		nnopt(t, "opt", "--query=none", "--output="+name+".onnx", file(t, name+".graph", text)).ok(t)
+	}
+	graph("product", "y")
+	graph("difference", "d")
+	const query = "--query=+fast_run +matmul_nbits -reassoc"
+	out := nnopt(t, "opt", query, "--output=codes.onnx", "product.onnx").ok(t).stdout
+	contains(t, out, "com.microsoft.MatMulNBits", "\nverified on random inputs: outputs are off by up to ", " of their norm, since weights are codes of few bits\n")
+	nnopt(t, "opt", query, "--output=codes.onnx", "difference.onnx").fails(t, statusFault, "weights that are codes of few bits change outputs by up to ", "matmul_nbits{error=…} allows more than 25 %")
+	contains(t, nnopt(t, "opt", query+" matmul_nbits{error=0.001}", "--output=floats.onnx", "difference.onnx").ok(t).stdout, "both models compute the same")
 }
 
 // TestSetOthers: flags give sequences and optional values, to run a model and to fix them.
