@@ -20,12 +20,15 @@ import (
 // An Optimizer runs what a query selected from a database. It never changes, and
 // it is a rewrite.GraphRewriter.
 type Optimizer struct {
-	name      string
-	query     Query
-	database  string // its name
-	driver    Driver // of the database
-	choices   []*choice
-	rewriters sync.Map // by dialect: a rewrite.GraphRewriter, made on first use
+	name     string
+	query    Query
+	database string // its name
+	driver   Driver // of the database
+	choices  []*choice
+
+	// Not a sync.Map, whose generic methods would be compiled again in every package that knows an Optimizer.
+	mu        sync.Mutex
+	rewriters map[string]rewrite.GraphRewriter // by dialect, made on first use
 }
 
 // Name returns the name of the optimizer in the profile: for a mode Theano's, such
@@ -48,14 +51,26 @@ func (o *Optimizer) Debugging() bool { return o.query.debug }
 
 // rewriter returns the rewriter for graphs of a dialect. It records the time that making it takes.
 func (o *Optimizer) rewriter(dialect string, rec *profile.Recorder) rewrite.GraphRewriter {
-	if r, ok := o.rewriters.Load(dialect); ok {
-		return r.(rewrite.GraphRewriter)
+	o.mu.Lock()
+	r, ok := o.rewriters[dialect]
+	o.mu.Unlock()
+	if ok {
+		return r
 	}
 	start := rec.Now()
 	defer func() { rec.AddPrepare(rec.Since(start)) }()
 	// Two goroutines may build at the same time. Both then use what was stored first.
-	r, _ := o.rewriters.LoadOrStore(dialect, build(o.driver, o.name, o.choices, dialect))
-	return r.(rewrite.GraphRewriter)
+	r = build(o.driver, o.name, o.choices, dialect)
+	o.mu.Lock()
+	defer o.mu.Unlock()
+	if first, ok := o.rewriters[dialect]; ok {
+		return first
+	}
+	if o.rewriters == nil {
+		o.rewriters = make(map[string]rewrite.GraphRewriter)
+	}
+	o.rewriters[dialect] = r
+	return r
 }
 
 // Passes returns the names of the entries that the optimizer runs one after the

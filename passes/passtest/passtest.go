@@ -25,8 +25,10 @@ func ForModels(t testing.TB, query string) *optdb.Optimizer {
 
 func built(t testing.TB, key, query string, change func(optdb.Query) optdb.Query) *optdb.Optimizer {
 	t.Helper()
-	if opt, ok := optimizers.Load(key); ok {
-		return opt.(*optdb.Optimizer)
+	mu.Lock()
+	defer mu.Unlock()
+	if opt, ok := optimizers[key]; ok {
+		return opt
 	}
 	q, err := optdb.ParseQuery(query)
 	if err != nil {
@@ -36,11 +38,12 @@ func built(t testing.TB, key, query string, change func(optdb.Query) optdb.Query
 	if err != nil {
 		t.Fatal(err)
 	}
-	optimizers.Store(key, opt)
+	optimizers[key] = opt
 	return opt
 }
 
 var (
 	database   = sync.OnceValue(passes.Default)
-	optimizers sync.Map // *optdb.Optimizer by query
+	mu         sync.Mutex
+	optimizers = map[string]*optdb.Optimizer{} // by query
 )
