@@ -28,9 +28,9 @@ type TableNames struct {
 type Tables struct {
 	names    TableNames
 	features *kaldiio.TableReader[kaldiio.Matrix]
-	ivectors *kaldiio.TableLookup[[]float32]
-	speakers *kaldiio.TableLookup[string]
-	online   *kaldiio.TableLookup[kaldiio.Matrix]
+	ivectors finder[[]float32]
+	speakers finder[string]
+	online   finder[kaldiio.Matrix]
 	lookups  []io.Closer // those three, if they are open
 
 	spare chan []float32 // elements of features that are no longer used
@@ -38,6 +38,10 @@ type Tables struct {
 	told       error // the last error of Utterances
 	read, size atomic.Int64
 }
+
+// A finder is the Lookup of a table, nil without one. Fields of the generic type would have it compiled again in
+// every package that knows Tables.
+type finder[T any] = func(key string) (T, bool, error)
 
 // OpenTables opens tables. The error wraps ErrOptions, or is one of kaldiio's.
 func OpenTables(o *kaldiio.Opener, names TableNames) (*Tables, error) {
@@ -72,15 +76,16 @@ func (t *Tables) open(o *kaldiio.Opener) (err error) {
 }
 
 // lookup opens a table for lookups. It returns nil if the name is empty.
-func lookup[T any](t *Tables, o *kaldiio.Opener, name string, h kaldiio.Holder[T]) (*kaldiio.TableLookup[T], error) {
+func lookup[T any](t *Tables, o *kaldiio.Opener, name string, h kaldiio.Holder[T]) (finder[T], error) {
 	if name == "" {
 		return nil, nil
 	}
 	l, err := kaldiio.NewTableLookup(o, name, h)
-	if err == nil {
-		t.lookups = append(t.lookups, l)
+	if err != nil {
+		return nil, err
 	}
-	return l, err
+	t.lookups = append(t.lookups, l)
+	return l.Lookup, nil
 }
 
 // Except has Utterances leave out the utterances with unwanted keys. Call it before Utterances.
@@ -203,7 +208,7 @@ func (t *Tables) addIvectors(u *Utterance) error {
 	if t.ivectors != nil {
 		key := u.Key
 		if t.speakers != nil {
-			speaker, ok, err := t.speakers.Lookup(u.Key)
+			speaker, ok, err := t.speakers(u.Key)
 			if err != nil {
 				return err
 			}
@@ -212,7 +217,7 @@ func (t *Tables) addIvectors(u *Utterance) error {
 			}
 			key = speaker
 		}
-		v, ok, err := t.ivectors.Lookup(key)
+		v, ok, err := t.ivectors(key)
 		if err == nil && (!ok || len(v) == 0) {
 			err = fmt.Errorf("%w for %s in %s", ErrIvector, key, t.names.Ivectors)
 		}
@@ -222,7 +227,7 @@ func (t *Tables) addIvectors(u *Utterance) error {
 	if t.online == nil {
 		return nil
 	}
-	m, ok, err := t.online.Lookup(u.Key)
+	m, ok, err := t.online(u.Key)
 	if err == nil && (!ok || m.Rows == 0) {
 		err = fmt.Errorf("%w for %s in %s", ErrIvector, u.Key, t.names.OnlineIvectors)
 	}
