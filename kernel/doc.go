@@ -46,8 +46,8 @@
 // # Vectors
 //
 // Functions whose names end in Vec take vectors; MapRows and MapRows2 apply them to matrices. Maps
-// and reductions round every operation by itself, in assembly and in Go, so that they give the same
-// bits on every processor.
+// and reductions round every operation by itself, or fuse the same ones in assembly and in Go, so that
+// they give the same bits on every processor.
 //
 // # Float64
 //

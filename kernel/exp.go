@@ -3,65 +3,50 @@ package kernel
 import "math"
 
 // The exponential splits x into n·ln 2 + r with |r| <= ln 2 / 2, and multiplies a polynomial of r
-// by 2^n. The polynomial and the two parts of ln 2 are those of Cephes' expf. Products are rounded
-// explicitly, so that all processors compute the same bits.
+// by 2^n. The polynomial and the two parts of ln 2 are those of Cephes' expf. Multiplications and additions
+// are fused explicitly, or not at all, so that all processors compute the same bits.
 const (
 	log2e   = 1.44269504088896341
 	ln2High = 0.693359375
 	ln2Low  = -2.12194440e-4
 	// Adding and subtracting 1.5·2^23 rounds a small float32 to the nearest integer.
 	roundMagic = 12582912
-
-	exp0 = 1.9875691500e-4
-	exp1 = 1.3981999507e-3
-	exp2 = 8.3334519073e-3
-	exp3 = 4.1665795894e-2
-	exp4 = 1.6666665459e-1
-	exp5 = 5.0000001201e-1
 )
+
+// expSeries are the coefficients of the polynomial, the lowest first, without those of e**0 and of x.
+var expSeries = [...]float32{5.0000001201e-1, 1.6666665459e-1, 4.1665795894e-2, 8.3334519073e-3, 1.3981999507e-3, 1.9875691500e-4}
 
 // exp returns e**x to within about one unit in the last place, zero below about -103.97 and +Inf
 // above about 88.72.
 func exp(x float32) float32 {
-	if x > -87 && x < 88 {
-		n := float32(x*log2e) + roundMagic - roundMagic
-		return (expm1Reduced(x, n) + 1) * pow2(int32(n))
-	}
-	return expFar(x)
-}
-
-// expFar is exp for results that are not normal numbers, or nearly not.
-func expFar(x float32) float32 {
 	if x != x {
 		return x
 	}
 	x = min(max(x, -104), 89)
-	n := float32(x*log2e) + roundMagic - roundMagic
-	// 2^n may leave the range of normal numbers on the way, so it is applied in two halves.
-	i := int32(n)
-	h := i >> 1
-	return (expm1Reduced(x, n) + 1) * pow2(h) * pow2(i-h)
+	n, r := reduced(x)
+	return scaled(expReduced(r), n)
 }
 
-// expm1Reduced returns e**r - 1 for r = x - n·ln 2.
-func expm1Reduced(x, n float32) float32 {
-	return expm1Rest(reduced(x, n))
+// reduced returns n and r of x = n·ln 2 + r.
+func reduced(x float32) (n int32, r float32) {
+	m := fma32(x, log2e, roundMagic) - roundMagic
+	return int32(m), fma32(-m, ln2Low, fma32(-m, ln2High, x))
 }
 
-// reduced returns x - n·ln 2.
-func reduced(x, n float32) float32 {
-	r := x - float32(n*ln2High)
-	return r - float32(n*ln2Low)
+// expReduced returns e**r.
+func expReduced(r float32) float32 {
+	return fma32(fma32(polynomial(r, expSeries[:]), r, 1), r, 1)
 }
 
-// expm1Rest returns e**r - 1.
-func expm1Rest(r float32) float32 {
-	p := float32(exp0*r) + exp1
-	p = float32(p*r) + exp2
-	p = float32(p*r) + exp3
-	p = float32(p*r) + exp4
-	p = float32(p*r) + exp5
-	return float32(p*float32(r*r)) + r
+// expm1Reduced returns e**r - 1.
+func expm1Reduced(r float32) float32 {
+	return fma32(float32(polynomial(r, expSeries[:])*r), r, r)
+}
+
+// scaled returns 2**n·x. 2**n may leave the range of normal numbers on the way, so it is applied in two halves.
+func scaled(x float32, n int32) float32 {
+	h := n >> 1
+	return float32(float32(x*pow2(n-h)) * pow2(h))
 }
 
 // pow2 returns 2**n for -126 <= n <= 127.
@@ -70,7 +55,7 @@ func pow2(n int32) float32 { return math.Float32frombits(uint32(n+127) << 23) }
 // sigmoid returns 1/(1+e**-x).
 func sigmoid(x float32) float32 { return 1 / (1 + exp(-x)) }
 
-// tanh returns the hyperbolic tangent of x, as em/(em+2) where em = e**2|x| - 1, with the sign of
+// tanh returns the hyperbolic tangent of x, as h/(h+1) where h = (e**2|x| - 1)/2, with the sign of
 // x.
 func tanh(x float32) float32 {
 	if x != x {
@@ -82,10 +67,8 @@ func tanh(x float32) float32 {
 	if t > 20 {
 		t = 20 // the result is 1
 	}
-	n := float32(t*log2e) + roundMagic - roundMagic
-	s := pow2(int32(n))
-	em := float32(s*expm1Reduced(t, n)) + (s - 1)
-	return math.Float32frombits(math.Float32bits(em/(em+2)) | bits&sign)
+	h := halfExpm1(t)
+	return math.Float32frombits(math.Float32bits(h/(h+1)) | bits&sign)
 }
 
 // erfcSeries are the coefficients of a polynomial of t = 1/(1 + |x|/2), the lowest first, which is
@@ -108,17 +91,9 @@ func erfc(x float32) float32 {
 	// The square is h + low: its rounding would be multiplied by it in the result.
 	h := float32(a * a)
 	low := fma32(a, a, -h)
-	t := 1 / (1 + float32(0.5*a))
-	h = max(-h, -104)
-	n := float32(h*log2e) + roundMagic - roundMagic
-	i := int32(n)
-	half := i >> 1
-	e := (expm1Rest(reduced(h, n)-low) + 1) * pow2(half) * pow2(i-half)
-	p := erfcSeries[len(erfcSeries)-1]
-	for k := len(erfcSeries) - 2; k >= 0; k-- {
-		p = float32(p*t) + erfcSeries[k]
-	}
-	p = float32(float32(p*t) * e)
+	t := 1 / fma32(0.5, a, 1)
+	n, r := reduced(max(-h, -104))
+	p := float32(float32(polynomial(t, erfcSeries[:])*t) * scaled(expReduced(r-low), n))
 	if math.Signbit(float64(x)) {
 		return 2 - p
 	}
@@ -144,11 +119,22 @@ func erf(x float32) float32 {
 	bits := math.Float32bits(x)
 	t := min(math.Float32frombits(bits&^sign), erfEnd)
 	u := float32(t * t)
-	above, below := erfAbove[len(erfAbove)-1], erfBelow[len(erfBelow)-1]
-	for i := len(erfAbove) - 2; i >= 0; i-- {
-		above, below = float32(above*u)+erfAbove[i], float32(below*u)+erfBelow[i]
-	}
+	above, below := polynomial(u, erfAbove[:]), polynomial(u, erfBelow[:])
 	return math.Float32frombits(math.Float32bits(min(float32(above*t)/below, 1)) | bits&sign)
+}
+
+// polynomial returns that of x with some coefficients, the lowest first.
+func polynomial(x float32, coefficients []float32) float32 {
+	last := len(coefficients) - 1
+	p := coefficients[last]
+	for i := last - 1; i >= 0; i-- {
+		if s := mulAdd(p, x, coefficients[i]); roundsOnce(s) {
+			p = float32(s)
+		} else {
+			p = fma32(p, x, coefficients[i])
+		}
+	}
+	return p
 }
 
 // expm1 returns e**x - 1 to within about two units in the last place, with the sign of x.
@@ -157,10 +143,13 @@ func expm1(x float32) float32 {
 		return x
 	}
 	const sign = 1 << 31
-	t := min(max(x, -20), 89) // the result is -1 or +Inf
-	n := float32(t*log2e) + roundMagic - roundMagic
-	// Half of it, because 2**n may be infinite where the result is not.
-	h := pow2(int32(n) - 1)
-	h = float32(h*expm1Reduced(t, n)) + (h - 0.5)
+	h := halfExpm1(min(max(x, -20), 89)) // the result is -1 or +Inf beyond
 	return math.Float32frombits(math.Float32bits(h+h) | math.Float32bits(x)&sign)
+}
+
+// halfExpm1 returns (e**x - 1)/2, since 2**n may be infinite where that is not.
+func halfExpm1(x float32) float32 {
+	n, r := reduced(x)
+	s := pow2(n - 1)
+	return fma32(s, expm1Reduced(r), s-0.5)
 }

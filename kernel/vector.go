@@ -315,6 +315,12 @@ func maxVec(x []float32) float32 {
 	if n > 0 {
 		maxBlocks(&x[0], n, &most)
 	}
+	if n > 0 && n*block < len(x) {
+		// The last block begins with elements that have been seen before, which changes nothing.
+		var last [1]float32
+		maxBlocks(&x[len(x)-block], 1, &last)
+		return max(most[0], last[0]) + 0
+	}
 	for _, v := range x[n*block:] {
 		if v > most[0] {
 			most[0] = v
@@ -347,19 +353,34 @@ func ExpVec(dst, x []float32, shift float32) (sum float32) {
 	dst = head(dst, len(x))
 	var sums [block]float64
 	n := wholeBlocks(len(x))
-	switch {
-	case n == 0:
-	case bestSet == avx512Set:
-		expAVX512(&dst[0], &x[0], n, shift, &sums)
-	default:
-		expBlocks(&dst[0], &x[0], n, shift, &sums)
+	if n > 0 {
+		expSome(&dst[0], &x[0], n, shift, &sums)
 	}
-	for j := n * block; j < len(x); j++ {
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var rest [block]float32
+		var own [block]float64
+		copy(rest[:], x[n:])
+		expSome(&rest[0], &rest[0], 1, shift, &own)
+		for j := range copy(dst[n:], rest[:]) {
+			sums[j] += own[j]
+		}
+		n = len(x)
+	}
+	for j := n; j < len(x); j++ {
 		e := exp(x[j] - shift)
 		dst[j] = e
 		sums[j%block] += float64(e)
 	}
 	return float32(total(&sums))
+}
+
+// expSome sets dst to exp(x-shift) and adds it to sums.
+func expSome(dst, x *float32, blocks int, shift float32, sums *[block]float64) {
+	if bestSet == avx512Set {
+		expAVX512(dst, x, blocks, shift, sums)
+	} else {
+		expBlocks(dst, x, blocks, shift, sums)
+	}
 }
 
 // expSum returns the sum of e**(x-shift).
@@ -394,10 +415,24 @@ func logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
 func SigmoidVec(dst, x []float32) {
 	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
-		wide(sigmoidAVX512, sigmoidBlocks)(&dst[0], &x[0], n)
+		sigmoidSome(&dst[0], &x[0], n)
 	}
-	for j := n * block; j < len(x); j++ {
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var rest [block]float32
+		copy(rest[:], x[n:])
+		sigmoidSome(&rest[0], &rest[0], 1)
+		n += copy(dst[n:len(x)], rest[:])
+	}
+	for j := n; j < len(x); j++ {
 		dst[j] = sigmoid(x[j])
+	}
+}
+
+func sigmoidSome(dst, x *float32, blocks int) {
+	if bestSet == avx512Set {
+		sigmoidAVX512(dst, x, blocks)
+	} else {
+		sigmoidBlocks(dst, x, blocks)
 	}
 }
 
@@ -405,9 +440,23 @@ func SigmoidVec(dst, x []float32) {
 func TanhVec(dst, x []float32) {
 	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
-		wide(tanhAVX512, tanhBlocks)(&dst[0], &x[0], n)
+		tanhSome(&dst[0], &x[0], n)
 	}
-	for j := n * block; j < len(x); j++ {
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var rest [block]float32
+		copy(rest[:], x[n:])
+		tanhSome(&rest[0], &rest[0], 1)
+		n += copy(dst[n:len(x)], rest[:])
+	}
+	for j := n; j < len(x); j++ {
 		dst[j] = tanh(x[j])
+	}
+}
+
+func tanhSome(dst, x *float32, blocks int) {
+	if bestSet == avx512Set {
+		tanhAVX512(dst, x, blocks)
+	} else {
+		tanhBlocks(dst, x, blocks)
 	}
 }

@@ -27,343 +27,335 @@ DATA consts<>+80(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+84(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+88(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+92(SB)/4, $0xb95e8083 // ln2Low
-DATA consts<>+96(SB)/4, $0x4b400000 // magic
-DATA consts<>+100(SB)/4, $0x4b400000 // magic
-DATA consts<>+104(SB)/4, $0x4b400000 // magic
-DATA consts<>+108(SB)/4, $0x4b400000 // magic
-DATA consts<>+112(SB)/4, $0x4b400000 // magic
-DATA consts<>+116(SB)/4, $0x4b400000 // magic
-DATA consts<>+120(SB)/4, $0x4b400000 // magic
-DATA consts<>+124(SB)/4, $0x4b400000 // magic
-DATA consts<>+128(SB)/4, $0x39506967 // exp0
-DATA consts<>+132(SB)/4, $0x39506967 // exp0
-DATA consts<>+136(SB)/4, $0x39506967 // exp0
-DATA consts<>+140(SB)/4, $0x39506967 // exp0
-DATA consts<>+144(SB)/4, $0x39506967 // exp0
-DATA consts<>+148(SB)/4, $0x39506967 // exp0
-DATA consts<>+152(SB)/4, $0x39506967 // exp0
-DATA consts<>+156(SB)/4, $0x39506967 // exp0
-DATA consts<>+160(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+164(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+168(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+172(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+176(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+180(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+184(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+188(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+192(SB)/4, $0x3c088908 // exp2
-DATA consts<>+196(SB)/4, $0x3c088908 // exp2
-DATA consts<>+200(SB)/4, $0x3c088908 // exp2
-DATA consts<>+204(SB)/4, $0x3c088908 // exp2
-DATA consts<>+208(SB)/4, $0x3c088908 // exp2
-DATA consts<>+212(SB)/4, $0x3c088908 // exp2
-DATA consts<>+216(SB)/4, $0x3c088908 // exp2
-DATA consts<>+220(SB)/4, $0x3c088908 // exp2
-DATA consts<>+224(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+228(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+232(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+236(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+240(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+244(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+248(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+252(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+256(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+260(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+264(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+268(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+272(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+276(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+280(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+284(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+288(SB)/4, $0x3f000000 // exp5
-DATA consts<>+292(SB)/4, $0x3f000000 // exp5
-DATA consts<>+296(SB)/4, $0x3f000000 // exp5
-DATA consts<>+300(SB)/4, $0x3f000000 // exp5
-DATA consts<>+304(SB)/4, $0x3f000000 // exp5
-DATA consts<>+308(SB)/4, $0x3f000000 // exp5
-DATA consts<>+312(SB)/4, $0x3f000000 // exp5
-DATA consts<>+316(SB)/4, $0x3f000000 // exp5
-DATA consts<>+320(SB)/4, $0x3f800000 // one
-DATA consts<>+324(SB)/4, $0x3f800000 // one
-DATA consts<>+328(SB)/4, $0x3f800000 // one
-DATA consts<>+332(SB)/4, $0x3f800000 // one
-DATA consts<>+336(SB)/4, $0x3f800000 // one
-DATA consts<>+340(SB)/4, $0x3f800000 // one
-DATA consts<>+344(SB)/4, $0x3f800000 // one
-DATA consts<>+348(SB)/4, $0x3f800000 // one
-DATA consts<>+352(SB)/4, $0x40000000 // two
-DATA consts<>+356(SB)/4, $0x40000000 // two
-DATA consts<>+360(SB)/4, $0x40000000 // two
-DATA consts<>+364(SB)/4, $0x40000000 // two
-DATA consts<>+368(SB)/4, $0x40000000 // two
-DATA consts<>+372(SB)/4, $0x40000000 // two
-DATA consts<>+376(SB)/4, $0x40000000 // two
-DATA consts<>+380(SB)/4, $0x40000000 // two
-DATA consts<>+384(SB)/4, $0xc2d00000 // least
-DATA consts<>+388(SB)/4, $0xc2d00000 // least
-DATA consts<>+392(SB)/4, $0xc2d00000 // least
-DATA consts<>+396(SB)/4, $0xc2d00000 // least
-DATA consts<>+400(SB)/4, $0xc2d00000 // least
-DATA consts<>+404(SB)/4, $0xc2d00000 // least
-DATA consts<>+408(SB)/4, $0xc2d00000 // least
-DATA consts<>+412(SB)/4, $0xc2d00000 // least
-DATA consts<>+416(SB)/4, $0x42b20000 // most
-DATA consts<>+420(SB)/4, $0x42b20000 // most
-DATA consts<>+424(SB)/4, $0x42b20000 // most
-DATA consts<>+428(SB)/4, $0x42b20000 // most
-DATA consts<>+432(SB)/4, $0x42b20000 // most
-DATA consts<>+436(SB)/4, $0x42b20000 // most
-DATA consts<>+440(SB)/4, $0x42b20000 // most
-DATA consts<>+444(SB)/4, $0x42b20000 // most
-DATA consts<>+448(SB)/4, $0x41a00000 // far
-DATA consts<>+452(SB)/4, $0x41a00000 // far
-DATA consts<>+456(SB)/4, $0x41a00000 // far
-DATA consts<>+460(SB)/4, $0x41a00000 // far
-DATA consts<>+464(SB)/4, $0x41a00000 // far
-DATA consts<>+468(SB)/4, $0x41a00000 // far
-DATA consts<>+472(SB)/4, $0x41a00000 // far
-DATA consts<>+476(SB)/4, $0x41a00000 // far
-DATA consts<>+480(SB)/4, $0x3f000000 // half
-DATA consts<>+484(SB)/4, $0x3f000000 // half
-DATA consts<>+488(SB)/4, $0x3f000000 // half
-DATA consts<>+492(SB)/4, $0x3f000000 // half
-DATA consts<>+496(SB)/4, $0x3f000000 // half
-DATA consts<>+500(SB)/4, $0x3f000000 // half
-DATA consts<>+504(SB)/4, $0x3f000000 // half
-DATA consts<>+508(SB)/4, $0x3f000000 // half
-DATA consts<>+512(SB)/4, $0x41300000 // wide
-DATA consts<>+516(SB)/4, $0x41300000 // wide
-DATA consts<>+520(SB)/4, $0x41300000 // wide
-DATA consts<>+524(SB)/4, $0x41300000 // wide
-DATA consts<>+528(SB)/4, $0x41300000 // wide
-DATA consts<>+532(SB)/4, $0x41300000 // wide
-DATA consts<>+536(SB)/4, $0x41300000 // wide
-DATA consts<>+540(SB)/4, $0x41300000 // wide
-DATA consts<>+544(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+548(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+552(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+556(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+560(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+564(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+568(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+572(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+576(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+580(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+584(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+588(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+592(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+596(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+600(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+604(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+608(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+612(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+616(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+620(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+624(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+628(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+632(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+636(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+640(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+644(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+648(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+652(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+656(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+660(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+664(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+668(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+672(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+676(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+680(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+684(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+688(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+692(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+696(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+700(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+704(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+708(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+712(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+716(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+720(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+724(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+728(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+732(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+736(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+740(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+744(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+748(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+752(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+756(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+760(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+764(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+768(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+772(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+776(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+780(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+784(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+788(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+792(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+796(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+800(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+804(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+808(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+812(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+816(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+820(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+824(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+828(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+832(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+836(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+840(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+844(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+848(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+852(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+856(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+860(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+864(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+868(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+872(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+876(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+880(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+884(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+888(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+892(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+896(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+900(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+904(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+908(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+912(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+916(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+920(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+924(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+928(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+932(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+936(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+940(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+944(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+948(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+952(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+956(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+960(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+964(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+968(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+972(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+976(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+980(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+984(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+988(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+992(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+996(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1000(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1004(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1008(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1012(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1016(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1020(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1024(SB)/4, $0x36099478 // erfA5
-DATA consts<>+1028(SB)/4, $0x36099478 // erfA5
-DATA consts<>+1032(SB)/4, $0x36099478 // erfA5
-DATA consts<>+1036(SB)/4, $0x36099478 // erfA5
-DATA consts<>+1040(SB)/4, $0x36099478 // erfA5
-DATA consts<>+1044(SB)/4, $0x36099478 // erfA5
-DATA consts<>+1048(SB)/4, $0x36099478 // erfA5
-DATA consts<>+1052(SB)/4, $0x36099478 // erfA5
-DATA consts<>+1056(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+1060(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+1064(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+1068(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+1072(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+1076(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+1080(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+1084(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+1088(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+1092(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+1096(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+1100(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+1104(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+1108(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+1112(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+1116(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+1120(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+1124(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+1128(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+1132(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+1136(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+1140(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+1144(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+1148(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+1152(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+1156(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+1160(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+1164(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+1168(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+1172(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+1176(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+1180(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+1184(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+1188(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+1192(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+1196(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+1200(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+1204(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+1208(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+1212(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+1216(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+1220(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+1224(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+1228(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+1232(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+1236(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+1240(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+1244(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+1248(SB)/4, $0xc1a00000 // low
-DATA consts<>+1252(SB)/4, $0xc1a00000 // low
-DATA consts<>+1256(SB)/4, $0xc1a00000 // low
-DATA consts<>+1260(SB)/4, $0xc1a00000 // low
-DATA consts<>+1264(SB)/4, $0xc1a00000 // low
-DATA consts<>+1268(SB)/4, $0xc1a00000 // low
-DATA consts<>+1272(SB)/4, $0xc1a00000 // low
-DATA consts<>+1276(SB)/4, $0xc1a00000 // low
-DATA consts<>+1280(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1284(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1288(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1292(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1296(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1300(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1304(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1308(SB)/4, $0xff800000 // minusInf
-DATA consts<>+1312(SB)/4, $0x80000000 // sign
-DATA consts<>+1316(SB)/4, $0x80000000 // sign
-DATA consts<>+1320(SB)/4, $0x80000000 // sign
-DATA consts<>+1324(SB)/4, $0x80000000 // sign
-DATA consts<>+1328(SB)/4, $0x80000000 // sign
-DATA consts<>+1332(SB)/4, $0x80000000 // sign
-DATA consts<>+1336(SB)/4, $0x80000000 // sign
-DATA consts<>+1340(SB)/4, $0x80000000 // sign
-DATA consts<>+1344(SB)/4, $0x7fffffff // abs
-DATA consts<>+1348(SB)/4, $0x7fffffff // abs
-DATA consts<>+1352(SB)/4, $0x7fffffff // abs
-DATA consts<>+1356(SB)/4, $0x7fffffff // abs
-DATA consts<>+1360(SB)/4, $0x7fffffff // abs
-DATA consts<>+1364(SB)/4, $0x7fffffff // abs
-DATA consts<>+1368(SB)/4, $0x7fffffff // abs
-DATA consts<>+1372(SB)/4, $0x7fffffff // abs
-DATA consts<>+1376(SB)/4, $0x0000007f // bias
-DATA consts<>+1380(SB)/4, $0x0000007f // bias
-DATA consts<>+1384(SB)/4, $0x0000007f // bias
-DATA consts<>+1388(SB)/4, $0x0000007f // bias
-DATA consts<>+1392(SB)/4, $0x0000007f // bias
-DATA consts<>+1396(SB)/4, $0x0000007f // bias
-DATA consts<>+1400(SB)/4, $0x0000007f // bias
-DATA consts<>+1404(SB)/4, $0x0000007f // bias
-DATA consts<>+1408(SB)/4, $0x0000007e // halfBias
-DATA consts<>+1412(SB)/4, $0x0000007e // halfBias
-DATA consts<>+1416(SB)/4, $0x0000007e // halfBias
-DATA consts<>+1420(SB)/4, $0x0000007e // halfBias
-DATA consts<>+1424(SB)/4, $0x0000007e // halfBias
-DATA consts<>+1428(SB)/4, $0x0000007e // halfBias
-DATA consts<>+1432(SB)/4, $0x0000007e // halfBias
-DATA consts<>+1436(SB)/4, $0x0000007e // halfBias
-GLOBL consts<>(SB), RODATA|NOPTR, $1440
+DATA consts<>+96(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+100(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+104(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+108(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+112(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+116(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+120(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+124(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+128(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+132(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+136(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+140(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+144(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+148(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+152(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+156(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+160(SB)/4, $0x39506967 // exp0
+DATA consts<>+164(SB)/4, $0x39506967 // exp0
+DATA consts<>+168(SB)/4, $0x39506967 // exp0
+DATA consts<>+172(SB)/4, $0x39506967 // exp0
+DATA consts<>+176(SB)/4, $0x39506967 // exp0
+DATA consts<>+180(SB)/4, $0x39506967 // exp0
+DATA consts<>+184(SB)/4, $0x39506967 // exp0
+DATA consts<>+188(SB)/4, $0x39506967 // exp0
+DATA consts<>+192(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+196(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+200(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+204(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+208(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+212(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+216(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+220(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+224(SB)/4, $0x3c088908 // exp2
+DATA consts<>+228(SB)/4, $0x3c088908 // exp2
+DATA consts<>+232(SB)/4, $0x3c088908 // exp2
+DATA consts<>+236(SB)/4, $0x3c088908 // exp2
+DATA consts<>+240(SB)/4, $0x3c088908 // exp2
+DATA consts<>+244(SB)/4, $0x3c088908 // exp2
+DATA consts<>+248(SB)/4, $0x3c088908 // exp2
+DATA consts<>+252(SB)/4, $0x3c088908 // exp2
+DATA consts<>+256(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+260(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+264(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+268(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+272(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+276(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+280(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+284(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+288(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+292(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+296(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+300(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+304(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+308(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+312(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+316(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+320(SB)/4, $0x3f000000 // exp5
+DATA consts<>+324(SB)/4, $0x3f000000 // exp5
+DATA consts<>+328(SB)/4, $0x3f000000 // exp5
+DATA consts<>+332(SB)/4, $0x3f000000 // exp5
+DATA consts<>+336(SB)/4, $0x3f000000 // exp5
+DATA consts<>+340(SB)/4, $0x3f000000 // exp5
+DATA consts<>+344(SB)/4, $0x3f000000 // exp5
+DATA consts<>+348(SB)/4, $0x3f000000 // exp5
+DATA consts<>+352(SB)/4, $0x3f800000 // one
+DATA consts<>+356(SB)/4, $0x3f800000 // one
+DATA consts<>+360(SB)/4, $0x3f800000 // one
+DATA consts<>+364(SB)/4, $0x3f800000 // one
+DATA consts<>+368(SB)/4, $0x3f800000 // one
+DATA consts<>+372(SB)/4, $0x3f800000 // one
+DATA consts<>+376(SB)/4, $0x3f800000 // one
+DATA consts<>+380(SB)/4, $0x3f800000 // one
+DATA consts<>+384(SB)/4, $0x40000000 // two
+DATA consts<>+388(SB)/4, $0x40000000 // two
+DATA consts<>+392(SB)/4, $0x40000000 // two
+DATA consts<>+396(SB)/4, $0x40000000 // two
+DATA consts<>+400(SB)/4, $0x40000000 // two
+DATA consts<>+404(SB)/4, $0x40000000 // two
+DATA consts<>+408(SB)/4, $0x40000000 // two
+DATA consts<>+412(SB)/4, $0x40000000 // two
+DATA consts<>+416(SB)/4, $0xc2d00000 // least
+DATA consts<>+420(SB)/4, $0xc2d00000 // least
+DATA consts<>+424(SB)/4, $0xc2d00000 // least
+DATA consts<>+428(SB)/4, $0xc2d00000 // least
+DATA consts<>+432(SB)/4, $0xc2d00000 // least
+DATA consts<>+436(SB)/4, $0xc2d00000 // least
+DATA consts<>+440(SB)/4, $0xc2d00000 // least
+DATA consts<>+444(SB)/4, $0xc2d00000 // least
+DATA consts<>+448(SB)/4, $0x42b20000 // most
+DATA consts<>+452(SB)/4, $0x42b20000 // most
+DATA consts<>+456(SB)/4, $0x42b20000 // most
+DATA consts<>+460(SB)/4, $0x42b20000 // most
+DATA consts<>+464(SB)/4, $0x42b20000 // most
+DATA consts<>+468(SB)/4, $0x42b20000 // most
+DATA consts<>+472(SB)/4, $0x42b20000 // most
+DATA consts<>+476(SB)/4, $0x42b20000 // most
+DATA consts<>+480(SB)/4, $0x41a00000 // far
+DATA consts<>+484(SB)/4, $0x41a00000 // far
+DATA consts<>+488(SB)/4, $0x41a00000 // far
+DATA consts<>+492(SB)/4, $0x41a00000 // far
+DATA consts<>+496(SB)/4, $0x41a00000 // far
+DATA consts<>+500(SB)/4, $0x41a00000 // far
+DATA consts<>+504(SB)/4, $0x41a00000 // far
+DATA consts<>+508(SB)/4, $0x41a00000 // far
+DATA consts<>+512(SB)/4, $0x3f000000 // half
+DATA consts<>+516(SB)/4, $0x3f000000 // half
+DATA consts<>+520(SB)/4, $0x3f000000 // half
+DATA consts<>+524(SB)/4, $0x3f000000 // half
+DATA consts<>+528(SB)/4, $0x3f000000 // half
+DATA consts<>+532(SB)/4, $0x3f000000 // half
+DATA consts<>+536(SB)/4, $0x3f000000 // half
+DATA consts<>+540(SB)/4, $0x3f000000 // half
+DATA consts<>+544(SB)/4, $0x41300000 // wide
+DATA consts<>+548(SB)/4, $0x41300000 // wide
+DATA consts<>+552(SB)/4, $0x41300000 // wide
+DATA consts<>+556(SB)/4, $0x41300000 // wide
+DATA consts<>+560(SB)/4, $0x41300000 // wide
+DATA consts<>+564(SB)/4, $0x41300000 // wide
+DATA consts<>+568(SB)/4, $0x41300000 // wide
+DATA consts<>+572(SB)/4, $0x41300000 // wide
+DATA consts<>+576(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+580(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+584(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+588(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+592(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+596(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+600(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+604(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+608(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+612(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+616(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+620(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+624(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+628(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+632(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+636(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+640(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+644(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+648(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+652(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+656(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+660(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+664(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+668(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+672(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+676(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+680(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+684(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+688(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+692(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+696(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+700(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+704(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+708(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+712(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+716(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+720(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+724(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+728(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+732(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+736(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+740(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+744(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+748(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+752(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+756(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+760(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+764(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+768(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+772(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+776(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+780(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+784(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+788(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+792(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+796(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+800(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+804(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+808(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+812(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+816(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+820(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+824(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+828(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+832(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+836(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+840(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+844(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+848(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+852(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+856(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+860(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+864(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+868(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+872(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+876(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+880(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+884(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+888(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+892(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+896(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+900(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+904(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+908(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+912(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+916(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+920(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+924(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+928(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+932(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+936(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+940(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+944(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+948(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+952(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+956(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+960(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+964(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+968(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+972(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+976(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+980(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+984(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+988(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+992(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+996(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1000(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1004(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1008(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1012(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1016(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1020(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1024(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1028(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1032(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1036(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1040(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1044(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1048(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1052(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+1056(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1060(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1064(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1068(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1072(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1076(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1080(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1084(SB)/4, $0x36099478 // erfA5
+DATA consts<>+1088(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1092(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1096(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1100(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1104(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1108(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1112(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1116(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+1120(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1124(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1128(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1132(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1136(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1140(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1144(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1148(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+1152(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1156(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1160(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1164(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1168(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1172(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1176(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1180(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+1184(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1188(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1192(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1196(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1200(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1204(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1208(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1212(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+1216(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1220(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1224(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1228(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1232(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1236(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1240(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1244(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+1248(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1252(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1256(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1260(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1264(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1268(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1272(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1276(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+1280(SB)/4, $0xc1a00000 // low
+DATA consts<>+1284(SB)/4, $0xc1a00000 // low
+DATA consts<>+1288(SB)/4, $0xc1a00000 // low
+DATA consts<>+1292(SB)/4, $0xc1a00000 // low
+DATA consts<>+1296(SB)/4, $0xc1a00000 // low
+DATA consts<>+1300(SB)/4, $0xc1a00000 // low
+DATA consts<>+1304(SB)/4, $0xc1a00000 // low
+DATA consts<>+1308(SB)/4, $0xc1a00000 // low
+DATA consts<>+1312(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1316(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1320(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1324(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1328(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1332(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1336(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1340(SB)/4, $0xff800000 // minusInf
+DATA consts<>+1344(SB)/4, $0x80000000 // sign
+DATA consts<>+1348(SB)/4, $0x80000000 // sign
+DATA consts<>+1352(SB)/4, $0x80000000 // sign
+DATA consts<>+1356(SB)/4, $0x80000000 // sign
+DATA consts<>+1360(SB)/4, $0x80000000 // sign
+DATA consts<>+1364(SB)/4, $0x80000000 // sign
+DATA consts<>+1368(SB)/4, $0x80000000 // sign
+DATA consts<>+1372(SB)/4, $0x80000000 // sign
+DATA consts<>+1376(SB)/4, $0x7fffffff // abs
+DATA consts<>+1380(SB)/4, $0x7fffffff // abs
+DATA consts<>+1384(SB)/4, $0x7fffffff // abs
+DATA consts<>+1388(SB)/4, $0x7fffffff // abs
+DATA consts<>+1392(SB)/4, $0x7fffffff // abs
+DATA consts<>+1396(SB)/4, $0x7fffffff // abs
+DATA consts<>+1400(SB)/4, $0x7fffffff // abs
+DATA consts<>+1404(SB)/4, $0x7fffffff // abs
+GLOBL consts<>(SB), RODATA|NOPTR, $1408
 
 // func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expBlocks(SB), NOSPLIT, $0-40
@@ -372,102 +364,80 @@ TEXT ·expBlocks(SB), NOSPLIT, $0-40
 	MOVQ blocks+16(FP), CX
 	VBROADCASTSS shift+24(FP), Y15
 	MOVQ sums+32(FP), R9
-	VBROADCASTSS consts<>+384(SB), Y10
-	VBROADCASTSS consts<>+416(SB), Y11
-	VBROADCASTSS consts<>+320(SB), Y12
-	VXORPS Y5, Y5, Y5
+	VBROADCASTSS consts<>+416(SB), Y10
+	VBROADCASTSS consts<>+448(SB), Y11
+	VBROADCASTSS consts<>+352(SB), Y12
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y0
+	VMOVUPS 32(SI)(AX*1), Y3
 	VSUBPS  Y15, Y0, Y0
+	VSUBPS  Y15, Y3, Y3
 	VMAXPS Y0, Y10, Y0
+	VMAXPS Y3, Y10, Y3
 	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
+	VMINPS Y3, Y11, Y3
+	VMOVUPS consts<>+96(SB), Y1
+	VMOVUPS consts<>+96(SB), Y4
+	VFMADD231PS consts<>+0(SB), Y0, Y1
+	VFMADD231PS consts<>+0(SB), Y3, Y4
+	VSUBPS consts<>+96(SB), Y1, Y2
+	VSUBPS consts<>+96(SB), Y4, Y5
+	VFNMADD231PS consts<>+32(SB), Y2, Y0
+	VFNMADD231PS consts<>+32(SB), Y5, Y3
+	VFNMADD231PS consts<>+64(SB), Y2, Y0
+	VFNMADD231PS consts<>+64(SB), Y5, Y3
+	VMOVUPS consts<>+160(SB), Y2
+	VMOVUPS consts<>+160(SB), Y5
+	VFMADD213PS consts<>+192(SB), Y0, Y2
+	VFMADD213PS consts<>+192(SB), Y3, Y5
+	VFMADD213PS consts<>+224(SB), Y0, Y2
+	VFMADD213PS consts<>+224(SB), Y3, Y5
+	VFMADD213PS consts<>+256(SB), Y0, Y2
+	VFMADD213PS consts<>+256(SB), Y3, Y5
+	VFMADD213PS consts<>+288(SB), Y0, Y2
+	VFMADD213PS consts<>+288(SB), Y3, Y5
+	VFMADD213PS consts<>+320(SB), Y0, Y2
+	VFMADD213PS consts<>+320(SB), Y3, Y5
+	VFMADD213PS Y12, Y0, Y2
+	VFMADD213PS Y12, Y3, Y5
+	VFMADD213PS Y12, Y0, Y2
+	VFMADD213PS Y12, Y3, Y5
+	VPSRAD $1, Y1, Y0
+	VPSRAD $1, Y4, Y3
+	VPSUBD Y0, Y1, Y1
+	VPSUBD Y3, Y4, Y4
 	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y0, Y0
+	VPSLLD $23, Y3, Y3
+	VMULPS Y1, Y2, Y2
+	VMULPS Y4, Y5, Y5
+	VMULPS Y2, Y0, Y0
+	VMULPS Y5, Y3, Y3
 	VMOVUPS Y0, 0(DI)(AX*1)
-	VCVTPS2PD X0, Y4
-	VADDPD Y4, Y5, Y5
-	VEXTRACTF128 $1, Y0, X0
-	VCVTPS2PD X0, Y4
-	VADDPD Y4, Y6, Y6
-	VMOVUPS 32(SI)(AX*1), Y0
-	VSUBPS  Y15, Y0, Y0
-	VMAXPS Y0, Y10, Y0
-	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
-	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VMOVUPS Y0, 32(DI)(AX*1)
-	VCVTPS2PD X0, Y4
-	VADDPD Y4, Y7, Y7
-	VEXTRACTF128 $1, Y0, X0
-	VCVTPS2PD X0, Y4
+	VMOVUPS Y3, 32(DI)(AX*1)
+	VCVTPS2PD X0, Y1
+	VCVTPS2PD X3, Y4
+	VADDPD Y1, Y6, Y6
 	VADDPD Y4, Y8, Y8
+	VEXTRACTF128 $1, Y0, X0
+	VEXTRACTF128 $1, Y3, X3
+	VCVTPS2PD X0, Y1
+	VCVTPS2PD X3, Y4
+	VADDPD Y1, Y7, Y7
+	VADDPD Y4, Y9, Y9
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
-	VMOVUPS Y5, 0(R9)
-	VMOVUPS Y6, 32(R9)
-	VMOVUPS Y7, 64(R9)
-	VMOVUPS Y8, 96(R9)
+	VMOVUPS Y6, 0(R9)
+	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y8, 64(R9)
+	VMOVUPS Y9, 96(R9)
 	VZEROUPPER
 	RET
 
@@ -477,100 +447,78 @@ TEXT ·expSumBlocks(SB), NOSPLIT, $0-32
 	MOVQ blocks+8(FP), CX
 	VBROADCASTSS shift+16(FP), Y15
 	MOVQ sums+24(FP), R9
-	VBROADCASTSS consts<>+384(SB), Y10
-	VBROADCASTSS consts<>+416(SB), Y11
-	VBROADCASTSS consts<>+320(SB), Y12
-	VXORPS Y5, Y5, Y5
+	VBROADCASTSS consts<>+416(SB), Y10
+	VBROADCASTSS consts<>+448(SB), Y11
+	VBROADCASTSS consts<>+352(SB), Y12
 	VXORPS Y6, Y6, Y6
 	VXORPS Y7, Y7, Y7
 	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
 	XORQ AX, AX
 next:
 	VMOVUPS 0(DI)(AX*1), Y0
+	VMOVUPS 32(DI)(AX*1), Y3
 	VSUBPS  Y15, Y0, Y0
+	VSUBPS  Y15, Y3, Y3
 	VMAXPS Y0, Y10, Y0
+	VMAXPS Y3, Y10, Y3
 	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
+	VMINPS Y3, Y11, Y3
+	VMOVUPS consts<>+96(SB), Y1
+	VMOVUPS consts<>+96(SB), Y4
+	VFMADD231PS consts<>+0(SB), Y0, Y1
+	VFMADD231PS consts<>+0(SB), Y3, Y4
+	VSUBPS consts<>+96(SB), Y1, Y2
+	VSUBPS consts<>+96(SB), Y4, Y5
+	VFNMADD231PS consts<>+32(SB), Y2, Y0
+	VFNMADD231PS consts<>+32(SB), Y5, Y3
+	VFNMADD231PS consts<>+64(SB), Y2, Y0
+	VFNMADD231PS consts<>+64(SB), Y5, Y3
+	VMOVUPS consts<>+160(SB), Y2
+	VMOVUPS consts<>+160(SB), Y5
+	VFMADD213PS consts<>+192(SB), Y0, Y2
+	VFMADD213PS consts<>+192(SB), Y3, Y5
+	VFMADD213PS consts<>+224(SB), Y0, Y2
+	VFMADD213PS consts<>+224(SB), Y3, Y5
+	VFMADD213PS consts<>+256(SB), Y0, Y2
+	VFMADD213PS consts<>+256(SB), Y3, Y5
+	VFMADD213PS consts<>+288(SB), Y0, Y2
+	VFMADD213PS consts<>+288(SB), Y3, Y5
+	VFMADD213PS consts<>+320(SB), Y0, Y2
+	VFMADD213PS consts<>+320(SB), Y3, Y5
+	VFMADD213PS Y12, Y0, Y2
+	VFMADD213PS Y12, Y3, Y5
+	VFMADD213PS Y12, Y0, Y2
+	VFMADD213PS Y12, Y3, Y5
+	VPSRAD $1, Y1, Y0
+	VPSRAD $1, Y4, Y3
+	VPSUBD Y0, Y1, Y1
+	VPSUBD Y3, Y4, Y4
 	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VCVTPS2PD X0, Y4
-	VADDPD Y4, Y5, Y5
-	VEXTRACTF128 $1, Y0, X0
-	VCVTPS2PD X0, Y4
-	VADDPD Y4, Y6, Y6
-	VMOVUPS 32(DI)(AX*1), Y0
-	VSUBPS  Y15, Y0, Y0
-	VMAXPS Y0, Y10, Y0
-	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
 	VPSLLD $23, Y4, Y4
-	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VCVTPS2PD X0, Y4
-	VADDPD Y4, Y7, Y7
-	VEXTRACTF128 $1, Y0, X0
-	VCVTPS2PD X0, Y4
+	VPSLLD $23, Y0, Y0
+	VPSLLD $23, Y3, Y3
+	VMULPS Y1, Y2, Y2
+	VMULPS Y4, Y5, Y5
+	VMULPS Y2, Y0, Y0
+	VMULPS Y5, Y3, Y3
+	VCVTPS2PD X0, Y1
+	VCVTPS2PD X3, Y4
+	VADDPD Y1, Y6, Y6
 	VADDPD Y4, Y8, Y8
+	VEXTRACTF128 $1, Y0, X0
+	VEXTRACTF128 $1, Y3, X3
+	VCVTPS2PD X0, Y1
+	VCVTPS2PD X3, Y4
+	VADDPD Y1, Y7, Y7
+	VADDPD Y4, Y9, Y9
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
-	VMOVUPS Y5, 0(R9)
-	VMOVUPS Y6, 32(R9)
-	VMOVUPS Y7, 64(R9)
-	VMOVUPS Y8, 96(R9)
+	VMOVUPS Y6, 0(R9)
+	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y8, 64(R9)
+	VMOVUPS Y9, 96(R9)
 	VZEROUPPER
 	RET
 
@@ -581,85 +529,63 @@ TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	MOVQ dy+16(FP), DX
 	MOVQ blocks+24(FP), CX
 	VBROADCASTSS sum+32(FP), Y15
-	VBROADCASTSS consts<>+384(SB), Y10
-	VBROADCASTSS consts<>+416(SB), Y11
-	VBROADCASTSS consts<>+320(SB), Y12
+	VBROADCASTSS consts<>+416(SB), Y10
+	VBROADCASTSS consts<>+448(SB), Y11
+	VBROADCASTSS consts<>+352(SB), Y12
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y0
+	VMOVUPS 32(SI)(AX*1), Y3
 	VMAXPS Y0, Y10, Y0
+	VMAXPS Y3, Y10, Y3
 	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
+	VMINPS Y3, Y11, Y3
+	VMOVUPS consts<>+96(SB), Y1
+	VMOVUPS consts<>+96(SB), Y4
+	VFMADD231PS consts<>+0(SB), Y0, Y1
+	VFMADD231PS consts<>+0(SB), Y3, Y4
+	VSUBPS consts<>+96(SB), Y1, Y2
+	VSUBPS consts<>+96(SB), Y4, Y5
+	VFNMADD231PS consts<>+32(SB), Y2, Y0
+	VFNMADD231PS consts<>+32(SB), Y5, Y3
+	VFNMADD231PS consts<>+64(SB), Y2, Y0
+	VFNMADD231PS consts<>+64(SB), Y5, Y3
+	VMOVUPS consts<>+160(SB), Y2
+	VMOVUPS consts<>+160(SB), Y5
+	VFMADD213PS consts<>+192(SB), Y0, Y2
+	VFMADD213PS consts<>+192(SB), Y3, Y5
+	VFMADD213PS consts<>+224(SB), Y0, Y2
+	VFMADD213PS consts<>+224(SB), Y3, Y5
+	VFMADD213PS consts<>+256(SB), Y0, Y2
+	VFMADD213PS consts<>+256(SB), Y3, Y5
+	VFMADD213PS consts<>+288(SB), Y0, Y2
+	VFMADD213PS consts<>+288(SB), Y3, Y5
+	VFMADD213PS consts<>+320(SB), Y0, Y2
+	VFMADD213PS consts<>+320(SB), Y3, Y5
+	VFMADD213PS Y12, Y0, Y2
+	VFMADD213PS Y12, Y3, Y5
+	VFMADD213PS Y12, Y0, Y2
+	VFMADD213PS Y12, Y3, Y5
+	VPSRAD $1, Y1, Y0
+	VPSRAD $1, Y4, Y3
+	VPSUBD Y0, Y1, Y1
+	VPSUBD Y3, Y4, Y4
 	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y0, Y0
+	VPSLLD $23, Y3, Y3
+	VMULPS Y1, Y2, Y2
+	VMULPS Y4, Y5, Y5
+	VMULPS Y2, Y0, Y0
+	VMULPS Y5, Y3, Y3
 	VMULPS  Y15, Y0, Y0
-	VMOVUPS 0(DX)(AX*1), Y2
-	VSUBPS  Y0, Y2, Y0
+	VMULPS  Y15, Y3, Y3
+	VMOVUPS 0(DX)(AX*1), Y1
+	VMOVUPS 32(DX)(AX*1), Y4
+	VSUBPS  Y0, Y1, Y0
+	VSUBPS  Y3, Y4, Y3
 	VMOVUPS Y0, 0(DI)(AX*1)
-	VMOVUPS 32(SI)(AX*1), Y0
-	VMAXPS Y0, Y10, Y0
-	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
-	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VMULPS  Y15, Y0, Y0
-	VMOVUPS 32(DX)(AX*1), Y2
-	VSUBPS  Y0, Y2, Y0
-	VMOVUPS Y0, 32(DI)(AX*1)
+	VMOVUPS Y3, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -671,85 +597,63 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+384(SB), Y10
-	VBROADCASTSS consts<>+416(SB), Y11
-	VBROADCASTSS consts<>+320(SB), Y12
+	VBROADCASTSS consts<>+416(SB), Y10
+	VBROADCASTSS consts<>+448(SB), Y11
+	VBROADCASTSS consts<>+352(SB), Y12
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y0
-	VXORPS  consts<>+1312(SB), Y0, Y0
+	VMOVUPS 32(SI)(AX*1), Y3
+	VXORPS  consts<>+1344(SB), Y0, Y0
+	VXORPS  consts<>+1344(SB), Y3, Y3
 	VMAXPS Y0, Y10, Y0
+	VMAXPS Y3, Y10, Y3
 	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
+	VMINPS Y3, Y11, Y3
+	VMOVUPS consts<>+96(SB), Y1
+	VMOVUPS consts<>+96(SB), Y4
+	VFMADD231PS consts<>+0(SB), Y0, Y1
+	VFMADD231PS consts<>+0(SB), Y3, Y4
+	VSUBPS consts<>+96(SB), Y1, Y2
+	VSUBPS consts<>+96(SB), Y4, Y5
+	VFNMADD231PS consts<>+32(SB), Y2, Y0
+	VFNMADD231PS consts<>+32(SB), Y5, Y3
+	VFNMADD231PS consts<>+64(SB), Y2, Y0
+	VFNMADD231PS consts<>+64(SB), Y5, Y3
+	VMOVUPS consts<>+160(SB), Y2
+	VMOVUPS consts<>+160(SB), Y5
+	VFMADD213PS consts<>+192(SB), Y0, Y2
+	VFMADD213PS consts<>+192(SB), Y3, Y5
+	VFMADD213PS consts<>+224(SB), Y0, Y2
+	VFMADD213PS consts<>+224(SB), Y3, Y5
+	VFMADD213PS consts<>+256(SB), Y0, Y2
+	VFMADD213PS consts<>+256(SB), Y3, Y5
+	VFMADD213PS consts<>+288(SB), Y0, Y2
+	VFMADD213PS consts<>+288(SB), Y3, Y5
+	VFMADD213PS consts<>+320(SB), Y0, Y2
+	VFMADD213PS consts<>+320(SB), Y3, Y5
+	VFMADD213PS Y12, Y0, Y2
+	VFMADD213PS Y12, Y3, Y5
+	VFMADD213PS Y12, Y0, Y2
+	VFMADD213PS Y12, Y3, Y5
+	VPSRAD $1, Y1, Y0
+	VPSRAD $1, Y4, Y3
+	VPSUBD Y0, Y1, Y1
+	VPSUBD Y3, Y4, Y4
 	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
+	VPSLLD $23, Y4, Y4
+	VPSLLD $23, Y0, Y0
+	VPSLLD $23, Y3, Y3
+	VMULPS Y1, Y2, Y2
+	VMULPS Y4, Y5, Y5
+	VMULPS Y2, Y0, Y0
+	VMULPS Y5, Y3, Y3
 	VADDPS  Y12, Y0, Y0
+	VADDPS  Y12, Y3, Y3
 	VDIVPS  Y0, Y12, Y0
+	VDIVPS  Y3, Y12, Y3
 	VMOVUPS Y0, 0(DI)(AX*1)
-	VMOVUPS 32(SI)(AX*1), Y0
-	VXORPS  consts<>+1312(SB), Y0, Y0
-	VMAXPS Y0, Y10, Y0
-	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
-	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VADDPS  Y12, Y0, Y0
-	VDIVPS  Y0, Y12, Y0
-	VMOVUPS Y0, 32(DI)(AX*1)
+	VMOVUPS Y3, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -761,147 +665,109 @@ TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+384(SB), Y10
-	VBROADCASTSS consts<>+512(SB), Y11
-	VBROADCASTSS consts<>+320(SB), Y12
+	VBROADCASTSS consts<>+416(SB), Y12
+	VBROADCASTSS consts<>+544(SB), Y13
+	VBROADCASTSS consts<>+352(SB), Y14
 	XORQ AX, AX
 next:
-	VMOVUPS 0(SI)(AX*1), Y13
-	VANDPS  consts<>+1344(SB), Y13, Y4
-	VMINPS Y4, Y11, Y4
-	VMULPS Y4, Y4, Y0
-	VXORPS  consts<>+1312(SB), Y0, Y0
-	VMOVUPS Y0, Y14
-	VFMADD231PS Y4, Y4, Y14
-	VMULPS consts<>+480(SB), Y4, Y4
-	VADDPS Y12, Y4, Y4
-	VDIVPS Y4, Y12, Y15
-	VMAXPS Y0, Y10, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VSUBPS Y14, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
+	VMOVUPS 0(SI)(AX*1), Y2
+	VMOVUPS 32(SI)(AX*1), Y8
+	VANDPS  consts<>+1376(SB), Y2, Y1
+	VANDPS  consts<>+1376(SB), Y8, Y7
+	VMINPS Y1, Y13, Y1
+	VMINPS Y7, Y13, Y7
+	VMULPS Y1, Y1, Y0
+	VMULPS Y7, Y7, Y6
+	VXORPS  consts<>+1344(SB), Y0, Y0
+	VXORPS  consts<>+1344(SB), Y6, Y6
+	VMOVUPS Y0, Y3
+	VMOVUPS Y6, Y9
+	VFMADD231PS Y1, Y1, Y3
+	VFMADD231PS Y7, Y7, Y9
+	VMOVUPS consts<>+512(SB), Y4
+	VMOVUPS consts<>+512(SB), Y10
+	VFMADD213PS Y14, Y1, Y4
+	VFMADD213PS Y14, Y7, Y10
+	VDIVPS Y4, Y14, Y4
+	VDIVPS Y10, Y14, Y10
+	VMAXPS Y0, Y12, Y0
+	VMAXPS Y6, Y12, Y6
+	VMOVUPS consts<>+96(SB), Y1
+	VMOVUPS consts<>+96(SB), Y7
+	VFMADD231PS consts<>+0(SB), Y0, Y1
+	VFMADD231PS consts<>+0(SB), Y6, Y7
+	VSUBPS consts<>+96(SB), Y1, Y5
+	VSUBPS consts<>+96(SB), Y7, Y11
+	VFNMADD231PS consts<>+32(SB), Y5, Y0
+	VFNMADD231PS consts<>+32(SB), Y11, Y6
+	VFNMADD231PS consts<>+64(SB), Y5, Y0
+	VFNMADD231PS consts<>+64(SB), Y11, Y6
+	VSUBPS Y3, Y0, Y0
+	VSUBPS Y9, Y6, Y6
+	VMOVUPS consts<>+160(SB), Y5
+	VMOVUPS consts<>+160(SB), Y11
+	VFMADD213PS consts<>+192(SB), Y0, Y5
+	VFMADD213PS consts<>+192(SB), Y6, Y11
+	VFMADD213PS consts<>+224(SB), Y0, Y5
+	VFMADD213PS consts<>+224(SB), Y6, Y11
+	VFMADD213PS consts<>+256(SB), Y0, Y5
+	VFMADD213PS consts<>+256(SB), Y6, Y11
+	VFMADD213PS consts<>+288(SB), Y0, Y5
+	VFMADD213PS consts<>+288(SB), Y6, Y11
+	VFMADD213PS consts<>+320(SB), Y0, Y5
+	VFMADD213PS consts<>+320(SB), Y6, Y11
+	VFMADD213PS Y14, Y0, Y5
+	VFMADD213PS Y14, Y6, Y11
+	VFMADD213PS Y14, Y0, Y5
+	VFMADD213PS Y14, Y6, Y11
+	VPSRAD $1, Y1, Y0
+	VPSRAD $1, Y7, Y6
+	VPSUBD Y0, Y1, Y1
+	VPSUBD Y6, Y7, Y7
 	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VMULPS consts<>+832(SB), Y15, Y3
-	VADDPS consts<>+800(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+768(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+736(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+704(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+672(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+640(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+608(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+576(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+544(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VMULPS Y0, Y3, Y3
-	VANDPS  consts<>+1312(SB), Y13, Y4
-	VXORPS  Y4, Y3, Y3
-	VPSRAD $31, Y13, Y13
-	VANDPS  consts<>+352(SB), Y13, Y13
-	VADDPS Y13, Y3, Y3
-	VMOVUPS Y3, 0(DI)(AX*1)
-	VMOVUPS 32(SI)(AX*1), Y13
-	VANDPS  consts<>+1344(SB), Y13, Y4
-	VMINPS Y4, Y11, Y4
-	VMULPS Y4, Y4, Y0
-	VXORPS  consts<>+1312(SB), Y0, Y0
-	VMOVUPS Y0, Y14
-	VFMADD231PS Y4, Y4, Y14
-	VMULPS consts<>+480(SB), Y4, Y4
-	VADDPS Y12, Y4, Y4
-	VDIVPS Y4, Y12, Y15
-	VMAXPS Y0, Y10, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VSUBPS Y14, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
-	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VMULPS consts<>+832(SB), Y15, Y3
-	VADDPS consts<>+800(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+768(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+736(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+704(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+672(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+640(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+608(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+576(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+544(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VMULPS Y0, Y3, Y3
-	VANDPS  consts<>+1312(SB), Y13, Y4
-	VXORPS  Y4, Y3, Y3
-	VPSRAD $31, Y13, Y13
-	VANDPS  consts<>+352(SB), Y13, Y13
-	VADDPS Y13, Y3, Y3
-	VMOVUPS Y3, 32(DI)(AX*1)
+	VPSLLD $23, Y7, Y7
+	VPSLLD $23, Y0, Y0
+	VPSLLD $23, Y6, Y6
+	VMULPS Y1, Y5, Y5
+	VMULPS Y7, Y11, Y11
+	VMULPS Y5, Y0, Y0
+	VMULPS Y11, Y6, Y6
+	VMOVUPS consts<>+864(SB), Y5
+	VMOVUPS consts<>+864(SB), Y11
+	VFMADD213PS consts<>+832(SB), Y4, Y5
+	VFMADD213PS consts<>+832(SB), Y10, Y11
+	VFMADD213PS consts<>+800(SB), Y4, Y5
+	VFMADD213PS consts<>+800(SB), Y10, Y11
+	VFMADD213PS consts<>+768(SB), Y4, Y5
+	VFMADD213PS consts<>+768(SB), Y10, Y11
+	VFMADD213PS consts<>+736(SB), Y4, Y5
+	VFMADD213PS consts<>+736(SB), Y10, Y11
+	VFMADD213PS consts<>+704(SB), Y4, Y5
+	VFMADD213PS consts<>+704(SB), Y10, Y11
+	VFMADD213PS consts<>+672(SB), Y4, Y5
+	VFMADD213PS consts<>+672(SB), Y10, Y11
+	VFMADD213PS consts<>+640(SB), Y4, Y5
+	VFMADD213PS consts<>+640(SB), Y10, Y11
+	VFMADD213PS consts<>+608(SB), Y4, Y5
+	VFMADD213PS consts<>+608(SB), Y10, Y11
+	VFMADD213PS consts<>+576(SB), Y4, Y5
+	VFMADD213PS consts<>+576(SB), Y10, Y11
+	VMULPS Y4, Y5, Y5
+	VMULPS Y10, Y11, Y11
+	VMULPS Y0, Y5, Y5
+	VMULPS Y6, Y11, Y11
+	VANDPS  consts<>+1344(SB), Y2, Y1
+	VANDPS  consts<>+1344(SB), Y8, Y7
+	VXORPS  Y1, Y5, Y5
+	VXORPS  Y7, Y11, Y11
+	VPSRAD $31, Y2, Y2
+	VPSRAD $31, Y8, Y8
+	VANDPS  consts<>+384(SB), Y2, Y2
+	VANDPS  consts<>+384(SB), Y8, Y8
+	VADDPS Y2, Y5, Y5
+	VADDPS Y8, Y11, Y11
+	VMOVUPS Y5, 0(DI)(AX*1)
+	VMOVUPS Y11, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -914,151 +780,113 @@ TEXT ·geluBlocks(SB), NOSPLIT, $0-32
 	MOVQ x+8(FP), SI
 	MOVQ t+16(FP), DX
 	MOVQ blocks+24(FP), CX
-	VBROADCASTSS consts<>+384(SB), Y10
-	VBROADCASTSS consts<>+512(SB), Y11
-	VBROADCASTSS consts<>+320(SB), Y12
+	VBROADCASTSS consts<>+416(SB), Y12
+	VBROADCASTSS consts<>+544(SB), Y13
+	VBROADCASTSS consts<>+352(SB), Y14
 	XORQ AX, AX
 next:
-	VMOVUPS 0(DX)(AX*1), Y13
-	VXORPS  consts<>+1312(SB), Y13, Y13
-	VANDPS  consts<>+1344(SB), Y13, Y4
-	VMINPS Y4, Y11, Y4
-	VMULPS Y4, Y4, Y0
-	VXORPS  consts<>+1312(SB), Y0, Y0
-	VMOVUPS Y0, Y14
-	VFMADD231PS Y4, Y4, Y14
-	VMULPS consts<>+480(SB), Y4, Y4
-	VADDPS Y12, Y4, Y4
-	VDIVPS Y4, Y12, Y15
-	VMAXPS Y0, Y10, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VSUBPS Y14, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
+	VMOVUPS 0(DX)(AX*1), Y2
+	VMOVUPS 32(DX)(AX*1), Y8
+	VXORPS  consts<>+1344(SB), Y2, Y2
+	VXORPS  consts<>+1344(SB), Y8, Y8
+	VANDPS  consts<>+1376(SB), Y2, Y1
+	VANDPS  consts<>+1376(SB), Y8, Y7
+	VMINPS Y1, Y13, Y1
+	VMINPS Y7, Y13, Y7
+	VMULPS Y1, Y1, Y0
+	VMULPS Y7, Y7, Y6
+	VXORPS  consts<>+1344(SB), Y0, Y0
+	VXORPS  consts<>+1344(SB), Y6, Y6
+	VMOVUPS Y0, Y3
+	VMOVUPS Y6, Y9
+	VFMADD231PS Y1, Y1, Y3
+	VFMADD231PS Y7, Y7, Y9
+	VMOVUPS consts<>+512(SB), Y4
+	VMOVUPS consts<>+512(SB), Y10
+	VFMADD213PS Y14, Y1, Y4
+	VFMADD213PS Y14, Y7, Y10
+	VDIVPS Y4, Y14, Y4
+	VDIVPS Y10, Y14, Y10
+	VMAXPS Y0, Y12, Y0
+	VMAXPS Y6, Y12, Y6
+	VMOVUPS consts<>+96(SB), Y1
+	VMOVUPS consts<>+96(SB), Y7
+	VFMADD231PS consts<>+0(SB), Y0, Y1
+	VFMADD231PS consts<>+0(SB), Y6, Y7
+	VSUBPS consts<>+96(SB), Y1, Y5
+	VSUBPS consts<>+96(SB), Y7, Y11
+	VFNMADD231PS consts<>+32(SB), Y5, Y0
+	VFNMADD231PS consts<>+32(SB), Y11, Y6
+	VFNMADD231PS consts<>+64(SB), Y5, Y0
+	VFNMADD231PS consts<>+64(SB), Y11, Y6
+	VSUBPS Y3, Y0, Y0
+	VSUBPS Y9, Y6, Y6
+	VMOVUPS consts<>+160(SB), Y5
+	VMOVUPS consts<>+160(SB), Y11
+	VFMADD213PS consts<>+192(SB), Y0, Y5
+	VFMADD213PS consts<>+192(SB), Y6, Y11
+	VFMADD213PS consts<>+224(SB), Y0, Y5
+	VFMADD213PS consts<>+224(SB), Y6, Y11
+	VFMADD213PS consts<>+256(SB), Y0, Y5
+	VFMADD213PS consts<>+256(SB), Y6, Y11
+	VFMADD213PS consts<>+288(SB), Y0, Y5
+	VFMADD213PS consts<>+288(SB), Y6, Y11
+	VFMADD213PS consts<>+320(SB), Y0, Y5
+	VFMADD213PS consts<>+320(SB), Y6, Y11
+	VFMADD213PS Y14, Y0, Y5
+	VFMADD213PS Y14, Y6, Y11
+	VFMADD213PS Y14, Y0, Y5
+	VFMADD213PS Y14, Y6, Y11
+	VPSRAD $1, Y1, Y0
+	VPSRAD $1, Y7, Y6
+	VPSUBD Y0, Y1, Y1
+	VPSUBD Y6, Y7, Y7
 	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VMULPS consts<>+832(SB), Y15, Y3
-	VADDPS consts<>+800(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+768(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+736(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+704(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+672(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+640(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+608(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+576(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+544(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VMULPS Y0, Y3, Y3
-	VANDPS  consts<>+1312(SB), Y13, Y4
-	VXORPS  Y4, Y3, Y3
-	VPSRAD $31, Y13, Y13
-	VANDPS  consts<>+352(SB), Y13, Y13
-	VADDPS Y13, Y3, Y3
-	VMULPS 0(SI)(AX*1), Y3, Y3
-	VMOVUPS Y3, 0(DI)(AX*1)
-	VMOVUPS 32(DX)(AX*1), Y13
-	VXORPS  consts<>+1312(SB), Y13, Y13
-	VANDPS  consts<>+1344(SB), Y13, Y4
-	VMINPS Y4, Y11, Y4
-	VMULPS Y4, Y4, Y0
-	VXORPS  consts<>+1312(SB), Y0, Y0
-	VMOVUPS Y0, Y14
-	VFMADD231PS Y4, Y4, Y14
-	VMULPS consts<>+480(SB), Y4, Y4
-	VADDPS Y12, Y4, Y4
-	VDIVPS Y4, Y12, Y15
-	VMAXPS Y0, Y10, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VSUBPS Y14, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VADDPS Y12, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPSRAD $1, Y1, Y4
-	VPSUBD Y4, Y1, Y1
-	VPADDD consts<>+1376(SB), Y4, Y4
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y4, Y4
-	VPSLLD $23, Y1, Y1
-	VMULPS Y4, Y3, Y3
-	VMULPS Y1, Y3, Y0
-	VMULPS consts<>+832(SB), Y15, Y3
-	VADDPS consts<>+800(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+768(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+736(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+704(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+672(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+640(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+608(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+576(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VADDPS consts<>+544(SB), Y3, Y3
-	VMULPS Y15, Y3, Y3
-	VMULPS Y0, Y3, Y3
-	VANDPS  consts<>+1312(SB), Y13, Y4
-	VXORPS  Y4, Y3, Y3
-	VPSRAD $31, Y13, Y13
-	VANDPS  consts<>+352(SB), Y13, Y13
-	VADDPS Y13, Y3, Y3
-	VMULPS 32(SI)(AX*1), Y3, Y3
-	VMOVUPS Y3, 32(DI)(AX*1)
+	VPSLLD $23, Y7, Y7
+	VPSLLD $23, Y0, Y0
+	VPSLLD $23, Y6, Y6
+	VMULPS Y1, Y5, Y5
+	VMULPS Y7, Y11, Y11
+	VMULPS Y5, Y0, Y0
+	VMULPS Y11, Y6, Y6
+	VMOVUPS consts<>+864(SB), Y5
+	VMOVUPS consts<>+864(SB), Y11
+	VFMADD213PS consts<>+832(SB), Y4, Y5
+	VFMADD213PS consts<>+832(SB), Y10, Y11
+	VFMADD213PS consts<>+800(SB), Y4, Y5
+	VFMADD213PS consts<>+800(SB), Y10, Y11
+	VFMADD213PS consts<>+768(SB), Y4, Y5
+	VFMADD213PS consts<>+768(SB), Y10, Y11
+	VFMADD213PS consts<>+736(SB), Y4, Y5
+	VFMADD213PS consts<>+736(SB), Y10, Y11
+	VFMADD213PS consts<>+704(SB), Y4, Y5
+	VFMADD213PS consts<>+704(SB), Y10, Y11
+	VFMADD213PS consts<>+672(SB), Y4, Y5
+	VFMADD213PS consts<>+672(SB), Y10, Y11
+	VFMADD213PS consts<>+640(SB), Y4, Y5
+	VFMADD213PS consts<>+640(SB), Y10, Y11
+	VFMADD213PS consts<>+608(SB), Y4, Y5
+	VFMADD213PS consts<>+608(SB), Y10, Y11
+	VFMADD213PS consts<>+576(SB), Y4, Y5
+	VFMADD213PS consts<>+576(SB), Y10, Y11
+	VMULPS Y4, Y5, Y5
+	VMULPS Y10, Y11, Y11
+	VMULPS Y0, Y5, Y5
+	VMULPS Y6, Y11, Y11
+	VANDPS  consts<>+1344(SB), Y2, Y1
+	VANDPS  consts<>+1344(SB), Y8, Y7
+	VXORPS  Y1, Y5, Y5
+	VXORPS  Y7, Y11, Y11
+	VPSRAD $31, Y2, Y2
+	VPSRAD $31, Y8, Y8
+	VANDPS  consts<>+384(SB), Y2, Y2
+	VANDPS  consts<>+384(SB), Y8, Y8
+	VADDPS Y2, Y5, Y5
+	VADDPS Y8, Y11, Y11
+	VMULPS 0(SI)(AX*1), Y5, Y5
+	VMULPS 32(SI)(AX*1), Y11, Y11
+	VMOVUPS Y5, 0(DI)(AX*1)
+	VMOVUPS Y11, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -1070,80 +898,60 @@ TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+448(SB), Y11
-	VBROADCASTSS consts<>+320(SB), Y12
+	VBROADCASTSS consts<>+480(SB), Y10
+	VBROADCASTSS consts<>+352(SB), Y11
 	XORQ AX, AX
 next:
-	VMOVUPS 0(SI)(AX*1), Y10
-	VANDPS  consts<>+1344(SB), Y10, Y0
+	VMOVUPS 0(SI)(AX*1), Y2
+	VMOVUPS 32(SI)(AX*1), Y6
+	VANDPS  consts<>+1376(SB), Y2, Y0
+	VANDPS  consts<>+1376(SB), Y6, Y4
 	VADDPS  Y0, Y0, Y0
-	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPADDD consts<>+1376(SB), Y1, Y1
+	VADDPS  Y4, Y4, Y4
+	VMINPS Y0, Y10, Y0
+	VMINPS Y4, Y10, Y4
+	VMOVUPS consts<>+128(SB), Y1
+	VMOVUPS consts<>+128(SB), Y5
+	VFMADD231PS consts<>+0(SB), Y0, Y1
+	VFMADD231PS consts<>+0(SB), Y4, Y5
+	VSUBPS consts<>+128(SB), Y1, Y3
+	VSUBPS consts<>+128(SB), Y5, Y7
+	VFNMADD231PS consts<>+32(SB), Y3, Y0
+	VFNMADD231PS consts<>+32(SB), Y7, Y4
+	VFNMADD231PS consts<>+64(SB), Y3, Y0
+	VFNMADD231PS consts<>+64(SB), Y7, Y4
+	VMOVUPS consts<>+160(SB), Y3
+	VMOVUPS consts<>+160(SB), Y7
+	VFMADD213PS consts<>+192(SB), Y0, Y3
+	VFMADD213PS consts<>+192(SB), Y4, Y7
+	VFMADD213PS consts<>+224(SB), Y0, Y3
+	VFMADD213PS consts<>+224(SB), Y4, Y7
+	VFMADD213PS consts<>+256(SB), Y0, Y3
+	VFMADD213PS consts<>+256(SB), Y4, Y7
+	VFMADD213PS consts<>+288(SB), Y0, Y3
+	VFMADD213PS consts<>+288(SB), Y4, Y7
+	VFMADD213PS consts<>+320(SB), Y0, Y3
+	VFMADD213PS consts<>+320(SB), Y4, Y7
+	VMULPS Y0, Y3, Y3
+	VMULPS Y4, Y7, Y7
+	VFMADD213PS Y0, Y0, Y3
+	VFMADD213PS Y4, Y4, Y7
 	VPSLLD $23, Y1, Y1
-	VMULPS Y1, Y3, Y3
-	VSUBPS Y12, Y1, Y1
-	VADDPS Y1, Y3, Y3
-	VADDPS consts<>+352(SB), Y3, Y4
-	VDIVPS Y4, Y3, Y3
-	VANDPS consts<>+1312(SB), Y10, Y10
-	VORPS Y10, Y3, Y3
+	VPSLLD $23, Y5, Y5
+	VSUBPS consts<>+512(SB), Y1, Y0
+	VSUBPS consts<>+512(SB), Y5, Y4
+	VFMADD213PS Y0, Y1, Y3
+	VFMADD213PS Y4, Y5, Y7
+	VADDPS Y11, Y3, Y1
+	VADDPS Y11, Y7, Y5
+	VDIVPS Y1, Y3, Y3
+	VDIVPS Y5, Y7, Y7
+	VANDPS consts<>+1344(SB), Y2, Y2
+	VANDPS consts<>+1344(SB), Y6, Y6
+	VORPS Y2, Y3, Y3
+	VORPS Y6, Y7, Y7
 	VMOVUPS Y3, 0(DI)(AX*1)
-	VMOVUPS 32(SI)(AX*1), Y10
-	VANDPS  consts<>+1344(SB), Y10, Y0
-	VADDPS  Y0, Y0, Y0
-	VMINPS Y0, Y11, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPADDD consts<>+1376(SB), Y1, Y1
-	VPSLLD $23, Y1, Y1
-	VMULPS Y1, Y3, Y3
-	VSUBPS Y12, Y1, Y1
-	VADDPS Y1, Y3, Y3
-	VADDPS consts<>+352(SB), Y3, Y4
-	VDIVPS Y4, Y3, Y3
-	VANDPS consts<>+1312(SB), Y10, Y10
-	VORPS Y10, Y3, Y3
-	VMOVUPS Y3, 32(DI)(AX*1)
+	VMOVUPS Y7, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -1155,78 +963,58 @@ TEXT ·expm1Blocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+1248(SB), Y11
-	VBROADCASTSS consts<>+416(SB), Y12
+	VBROADCASTSS consts<>+1280(SB), Y10
+	VBROADCASTSS consts<>+448(SB), Y11
 	XORQ AX, AX
 next:
-	VMOVUPS 0(SI)(AX*1), Y10
-	VMOVUPS Y10, Y0
-	VMAXPS Y0, Y11, Y0
-	VMINPS Y0, Y12, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPADDD consts<>+1408(SB), Y1, Y1
+	VMOVUPS 0(SI)(AX*1), Y2
+	VMOVUPS 32(SI)(AX*1), Y6
+	VMOVUPS Y2, Y0
+	VMOVUPS Y6, Y4
+	VMAXPS Y0, Y10, Y0
+	VMAXPS Y4, Y10, Y4
+	VMINPS Y0, Y11, Y0
+	VMINPS Y4, Y11, Y4
+	VMOVUPS consts<>+128(SB), Y1
+	VMOVUPS consts<>+128(SB), Y5
+	VFMADD231PS consts<>+0(SB), Y0, Y1
+	VFMADD231PS consts<>+0(SB), Y4, Y5
+	VSUBPS consts<>+128(SB), Y1, Y3
+	VSUBPS consts<>+128(SB), Y5, Y7
+	VFNMADD231PS consts<>+32(SB), Y3, Y0
+	VFNMADD231PS consts<>+32(SB), Y7, Y4
+	VFNMADD231PS consts<>+64(SB), Y3, Y0
+	VFNMADD231PS consts<>+64(SB), Y7, Y4
+	VMOVUPS consts<>+160(SB), Y3
+	VMOVUPS consts<>+160(SB), Y7
+	VFMADD213PS consts<>+192(SB), Y0, Y3
+	VFMADD213PS consts<>+192(SB), Y4, Y7
+	VFMADD213PS consts<>+224(SB), Y0, Y3
+	VFMADD213PS consts<>+224(SB), Y4, Y7
+	VFMADD213PS consts<>+256(SB), Y0, Y3
+	VFMADD213PS consts<>+256(SB), Y4, Y7
+	VFMADD213PS consts<>+288(SB), Y0, Y3
+	VFMADD213PS consts<>+288(SB), Y4, Y7
+	VFMADD213PS consts<>+320(SB), Y0, Y3
+	VFMADD213PS consts<>+320(SB), Y4, Y7
+	VMULPS Y0, Y3, Y3
+	VMULPS Y4, Y7, Y7
+	VFMADD213PS Y0, Y0, Y3
+	VFMADD213PS Y4, Y4, Y7
 	VPSLLD $23, Y1, Y1
-	VMULPS Y1, Y3, Y3
-	VSUBPS consts<>+480(SB), Y1, Y1
-	VADDPS Y1, Y3, Y3
+	VPSLLD $23, Y5, Y5
+	VSUBPS consts<>+512(SB), Y1, Y0
+	VSUBPS consts<>+512(SB), Y5, Y4
+	VFMADD213PS Y0, Y1, Y3
+	VFMADD213PS Y4, Y5, Y7
 	VADDPS Y3, Y3, Y3
-	VANDPS consts<>+1312(SB), Y10, Y10
-	VORPS Y10, Y3, Y3
+	VADDPS Y7, Y7, Y7
+	VANDPS consts<>+1344(SB), Y2, Y2
+	VANDPS consts<>+1344(SB), Y6, Y6
+	VORPS Y2, Y3, Y3
+	VORPS Y6, Y7, Y7
 	VMOVUPS Y3, 0(DI)(AX*1)
-	VMOVUPS 32(SI)(AX*1), Y10
-	VMOVUPS Y10, Y0
-	VMAXPS Y0, Y11, Y0
-	VMINPS Y0, Y12, Y0
-	VMULPS consts<>+0(SB), Y0, Y1
-	VADDPS consts<>+96(SB), Y1, Y1
-	VSUBPS consts<>+96(SB), Y1, Y1
-	VMULPS consts<>+32(SB), Y1, Y4
-	VSUBPS Y4, Y0, Y2
-	VMULPS consts<>+64(SB), Y1, Y4
-	VSUBPS Y4, Y2, Y2
-	VMULPS consts<>+128(SB), Y2, Y3
-	VADDPS consts<>+160(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+192(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+224(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+256(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+288(SB), Y3, Y3
-	VMULPS Y2, Y2, Y4
-	VMULPS Y4, Y3, Y3
-	VADDPS Y2, Y3, Y3
-	VCVTPS2DQ Y1, Y1
-	VPADDD consts<>+1408(SB), Y1, Y1
-	VPSLLD $23, Y1, Y1
-	VMULPS Y1, Y3, Y3
-	VSUBPS consts<>+480(SB), Y1, Y1
-	VADDPS Y1, Y3, Y3
-	VADDPS Y3, Y3, Y3
-	VANDPS consts<>+1312(SB), Y10, Y10
-	VORPS Y10, Y3, Y3
-	VMOVUPS Y3, 32(DI)(AX*1)
+	VMOVUPS Y7, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -1238,70 +1026,54 @@ TEXT ·erfBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+1216(SB), Y11
-	VBROADCASTSS consts<>+320(SB), Y12
+	VBROADCASTSS consts<>+1248(SB), Y10
+	VBROADCASTSS consts<>+352(SB), Y11
 	XORQ AX, AX
 next:
-	VMOVUPS 0(SI)(AX*1), Y10
-	VANDPS  consts<>+1344(SB), Y10, Y0
-	VMINPS Y0, Y11, Y0
-	VMULPS Y0, Y0, Y2
-	VMULPS consts<>+1024(SB), Y2, Y3
-	VMULPS consts<>+1184(SB), Y2, Y4
-	VADDPS consts<>+992(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+1152(SB), Y4, Y4
-	VMULPS Y2, Y4, Y4
-	VADDPS consts<>+960(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+1120(SB), Y4, Y4
-	VMULPS Y2, Y4, Y4
-	VADDPS consts<>+928(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+1088(SB), Y4, Y4
-	VMULPS Y2, Y4, Y4
-	VADDPS consts<>+896(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+1056(SB), Y4, Y4
-	VMULPS Y2, Y4, Y4
-	VADDPS consts<>+864(SB), Y3, Y3
+	VMOVUPS 0(SI)(AX*1), Y2
+	VMOVUPS 32(SI)(AX*1), Y6
+	VANDPS  consts<>+1376(SB), Y2, Y0
+	VANDPS  consts<>+1376(SB), Y6, Y4
+	VMINPS Y0, Y10, Y0
+	VMINPS Y4, Y10, Y4
+	VMULPS Y0, Y0, Y1
+	VMULPS Y4, Y4, Y5
+	VMOVUPS consts<>+1056(SB), Y3
+	VMOVUPS consts<>+1056(SB), Y7
+	VFMADD213PS consts<>+1024(SB), Y1, Y3
+	VFMADD213PS consts<>+1024(SB), Y5, Y7
+	VFMADD213PS consts<>+992(SB), Y1, Y3
+	VFMADD213PS consts<>+992(SB), Y5, Y7
+	VFMADD213PS consts<>+960(SB), Y1, Y3
+	VFMADD213PS consts<>+960(SB), Y5, Y7
+	VFMADD213PS consts<>+928(SB), Y1, Y3
+	VFMADD213PS consts<>+928(SB), Y5, Y7
+	VFMADD213PS consts<>+896(SB), Y1, Y3
+	VFMADD213PS consts<>+896(SB), Y5, Y7
 	VMULPS Y0, Y3, Y3
-	VADDPS Y12, Y4, Y4
-	VDIVPS Y4, Y3, Y3
-	VMINPS Y3, Y12, Y3
-	VANDPS consts<>+1312(SB), Y10, Y10
-	VORPS Y10, Y3, Y3
+	VMULPS Y4, Y7, Y7
+	VMOVUPS consts<>+1216(SB), Y0
+	VMOVUPS consts<>+1216(SB), Y4
+	VFMADD213PS consts<>+1184(SB), Y1, Y0
+	VFMADD213PS consts<>+1184(SB), Y5, Y4
+	VFMADD213PS consts<>+1152(SB), Y1, Y0
+	VFMADD213PS consts<>+1152(SB), Y5, Y4
+	VFMADD213PS consts<>+1120(SB), Y1, Y0
+	VFMADD213PS consts<>+1120(SB), Y5, Y4
+	VFMADD213PS consts<>+1088(SB), Y1, Y0
+	VFMADD213PS consts<>+1088(SB), Y5, Y4
+	VFMADD213PS Y11, Y1, Y0
+	VFMADD213PS Y11, Y5, Y4
+	VDIVPS Y0, Y3, Y3
+	VDIVPS Y4, Y7, Y7
+	VMINPS Y3, Y11, Y3
+	VMINPS Y7, Y11, Y7
+	VANDPS consts<>+1344(SB), Y2, Y2
+	VANDPS consts<>+1344(SB), Y6, Y6
+	VORPS Y2, Y3, Y3
+	VORPS Y6, Y7, Y7
 	VMOVUPS Y3, 0(DI)(AX*1)
-	VMOVUPS 32(SI)(AX*1), Y10
-	VANDPS  consts<>+1344(SB), Y10, Y0
-	VMINPS Y0, Y11, Y0
-	VMULPS Y0, Y0, Y2
-	VMULPS consts<>+1024(SB), Y2, Y3
-	VMULPS consts<>+1184(SB), Y2, Y4
-	VADDPS consts<>+992(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+1152(SB), Y4, Y4
-	VMULPS Y2, Y4, Y4
-	VADDPS consts<>+960(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+1120(SB), Y4, Y4
-	VMULPS Y2, Y4, Y4
-	VADDPS consts<>+928(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+1088(SB), Y4, Y4
-	VMULPS Y2, Y4, Y4
-	VADDPS consts<>+896(SB), Y3, Y3
-	VMULPS Y2, Y3, Y3
-	VADDPS consts<>+1056(SB), Y4, Y4
-	VMULPS Y2, Y4, Y4
-	VADDPS consts<>+864(SB), Y3, Y3
-	VMULPS Y0, Y3, Y3
-	VADDPS Y12, Y4, Y4
-	VDIVPS Y4, Y3, Y3
-	VMINPS Y3, Y12, Y3
-	VANDPS consts<>+1312(SB), Y10, Y10
-	VORPS Y10, Y3, Y3
-	VMOVUPS Y3, 32(DI)(AX*1)
+	VMOVUPS Y7, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -1509,7 +1281,7 @@ TEXT ·negBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ x+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+1312(SB), Y13
+	VBROADCASTSS consts<>+1344(SB), Y13
 	XORQ AX, AX
 next:
 	VXORPS 0(SI)(AX*1), Y13, Y0
@@ -1904,7 +1676,7 @@ TEXT ·sigmoidDerivBlocks(SB), NOSPLIT, $0-32
 	MOVQ y+8(FP), SI
 	MOVQ dy+16(FP), DX
 	MOVQ blocks+24(FP), CX
-	VBROADCASTSS consts<>+320(SB), Y13
+	VBROADCASTSS consts<>+352(SB), Y13
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y0
@@ -1929,7 +1701,7 @@ TEXT ·tanhDerivBlocks(SB), NOSPLIT, $0-32
 	MOVQ y+8(FP), SI
 	MOVQ dy+16(FP), DX
 	MOVQ blocks+24(FP), CX
-	VBROADCASTSS consts<>+320(SB), Y13
+	VBROADCASTSS consts<>+352(SB), Y13
 	XORQ AX, AX
 next:
 	VMOVUPS 0(SI)(AX*1), Y0
@@ -3294,8 +3066,8 @@ TEXT ·maxBlocks(SB), NOSPLIT, $0-24
 	MOVQ x+0(FP), DI
 	MOVQ blocks+8(FP), CX
 	MOVQ most+16(FP), R9
-	VBROADCASTSS consts<>+1280(SB), Y14
-	VBROADCASTSS consts<>+1280(SB), Y13
+	VBROADCASTSS consts<>+1312(SB), Y14
+	VBROADCASTSS consts<>+1312(SB), Y13
 	XORQ AX, AX
 next:
 	VMOVUPS 0(DI)(AX*1), Y0
@@ -3321,7 +3093,7 @@ TEXT ·extremesBlocks(SB), NOSPLIT, $0-24
 	MOVQ x+0(FP), DI
 	MOVQ blocks+8(FP), CX
 	MOVQ ends+16(FP), R9
-	VBROADCASTSS consts<>+1280(SB), Y5
+	VBROADCASTSS consts<>+1312(SB), Y5
 	VXORPS Y1, Y1, Y1
 	VSUBPS Y5, Y1, Y3
 	VMOVAPS Y3, Y3

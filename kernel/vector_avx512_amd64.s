@@ -51,679 +51,663 @@ DATA consts<>+176(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+180(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+184(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+188(SB)/4, $0xb95e8083 // ln2Low
-DATA consts<>+192(SB)/4, $0x4b400000 // magic
-DATA consts<>+196(SB)/4, $0x4b400000 // magic
-DATA consts<>+200(SB)/4, $0x4b400000 // magic
-DATA consts<>+204(SB)/4, $0x4b400000 // magic
-DATA consts<>+208(SB)/4, $0x4b400000 // magic
-DATA consts<>+212(SB)/4, $0x4b400000 // magic
-DATA consts<>+216(SB)/4, $0x4b400000 // magic
-DATA consts<>+220(SB)/4, $0x4b400000 // magic
-DATA consts<>+224(SB)/4, $0x4b400000 // magic
-DATA consts<>+228(SB)/4, $0x4b400000 // magic
-DATA consts<>+232(SB)/4, $0x4b400000 // magic
-DATA consts<>+236(SB)/4, $0x4b400000 // magic
-DATA consts<>+240(SB)/4, $0x4b400000 // magic
-DATA consts<>+244(SB)/4, $0x4b400000 // magic
-DATA consts<>+248(SB)/4, $0x4b400000 // magic
-DATA consts<>+252(SB)/4, $0x4b400000 // magic
-DATA consts<>+256(SB)/4, $0x39506967 // exp0
-DATA consts<>+260(SB)/4, $0x39506967 // exp0
-DATA consts<>+264(SB)/4, $0x39506967 // exp0
-DATA consts<>+268(SB)/4, $0x39506967 // exp0
-DATA consts<>+272(SB)/4, $0x39506967 // exp0
-DATA consts<>+276(SB)/4, $0x39506967 // exp0
-DATA consts<>+280(SB)/4, $0x39506967 // exp0
-DATA consts<>+284(SB)/4, $0x39506967 // exp0
-DATA consts<>+288(SB)/4, $0x39506967 // exp0
-DATA consts<>+292(SB)/4, $0x39506967 // exp0
-DATA consts<>+296(SB)/4, $0x39506967 // exp0
-DATA consts<>+300(SB)/4, $0x39506967 // exp0
-DATA consts<>+304(SB)/4, $0x39506967 // exp0
-DATA consts<>+308(SB)/4, $0x39506967 // exp0
-DATA consts<>+312(SB)/4, $0x39506967 // exp0
-DATA consts<>+316(SB)/4, $0x39506967 // exp0
-DATA consts<>+320(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+324(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+328(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+332(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+336(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+340(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+344(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+348(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+352(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+356(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+360(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+364(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+368(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+372(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+376(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+380(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+384(SB)/4, $0x3c088908 // exp2
-DATA consts<>+388(SB)/4, $0x3c088908 // exp2
-DATA consts<>+392(SB)/4, $0x3c088908 // exp2
-DATA consts<>+396(SB)/4, $0x3c088908 // exp2
-DATA consts<>+400(SB)/4, $0x3c088908 // exp2
-DATA consts<>+404(SB)/4, $0x3c088908 // exp2
-DATA consts<>+408(SB)/4, $0x3c088908 // exp2
-DATA consts<>+412(SB)/4, $0x3c088908 // exp2
-DATA consts<>+416(SB)/4, $0x3c088908 // exp2
-DATA consts<>+420(SB)/4, $0x3c088908 // exp2
-DATA consts<>+424(SB)/4, $0x3c088908 // exp2
-DATA consts<>+428(SB)/4, $0x3c088908 // exp2
-DATA consts<>+432(SB)/4, $0x3c088908 // exp2
-DATA consts<>+436(SB)/4, $0x3c088908 // exp2
-DATA consts<>+440(SB)/4, $0x3c088908 // exp2
-DATA consts<>+444(SB)/4, $0x3c088908 // exp2
-DATA consts<>+448(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+452(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+456(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+460(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+464(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+468(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+472(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+476(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+480(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+484(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+488(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+492(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+496(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+500(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+504(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+508(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+512(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+516(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+520(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+524(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+528(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+532(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+536(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+540(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+544(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+548(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+552(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+556(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+560(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+564(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+568(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+572(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+576(SB)/4, $0x3f000000 // exp5
-DATA consts<>+580(SB)/4, $0x3f000000 // exp5
-DATA consts<>+584(SB)/4, $0x3f000000 // exp5
-DATA consts<>+588(SB)/4, $0x3f000000 // exp5
-DATA consts<>+592(SB)/4, $0x3f000000 // exp5
-DATA consts<>+596(SB)/4, $0x3f000000 // exp5
-DATA consts<>+600(SB)/4, $0x3f000000 // exp5
-DATA consts<>+604(SB)/4, $0x3f000000 // exp5
-DATA consts<>+608(SB)/4, $0x3f000000 // exp5
-DATA consts<>+612(SB)/4, $0x3f000000 // exp5
-DATA consts<>+616(SB)/4, $0x3f000000 // exp5
-DATA consts<>+620(SB)/4, $0x3f000000 // exp5
-DATA consts<>+624(SB)/4, $0x3f000000 // exp5
-DATA consts<>+628(SB)/4, $0x3f000000 // exp5
-DATA consts<>+632(SB)/4, $0x3f000000 // exp5
-DATA consts<>+636(SB)/4, $0x3f000000 // exp5
-DATA consts<>+640(SB)/4, $0x3f800000 // one
-DATA consts<>+644(SB)/4, $0x3f800000 // one
-DATA consts<>+648(SB)/4, $0x3f800000 // one
-DATA consts<>+652(SB)/4, $0x3f800000 // one
-DATA consts<>+656(SB)/4, $0x3f800000 // one
-DATA consts<>+660(SB)/4, $0x3f800000 // one
-DATA consts<>+664(SB)/4, $0x3f800000 // one
-DATA consts<>+668(SB)/4, $0x3f800000 // one
-DATA consts<>+672(SB)/4, $0x3f800000 // one
-DATA consts<>+676(SB)/4, $0x3f800000 // one
-DATA consts<>+680(SB)/4, $0x3f800000 // one
-DATA consts<>+684(SB)/4, $0x3f800000 // one
-DATA consts<>+688(SB)/4, $0x3f800000 // one
-DATA consts<>+692(SB)/4, $0x3f800000 // one
-DATA consts<>+696(SB)/4, $0x3f800000 // one
-DATA consts<>+700(SB)/4, $0x3f800000 // one
-DATA consts<>+704(SB)/4, $0x40000000 // two
-DATA consts<>+708(SB)/4, $0x40000000 // two
-DATA consts<>+712(SB)/4, $0x40000000 // two
-DATA consts<>+716(SB)/4, $0x40000000 // two
-DATA consts<>+720(SB)/4, $0x40000000 // two
-DATA consts<>+724(SB)/4, $0x40000000 // two
-DATA consts<>+728(SB)/4, $0x40000000 // two
-DATA consts<>+732(SB)/4, $0x40000000 // two
-DATA consts<>+736(SB)/4, $0x40000000 // two
-DATA consts<>+740(SB)/4, $0x40000000 // two
-DATA consts<>+744(SB)/4, $0x40000000 // two
-DATA consts<>+748(SB)/4, $0x40000000 // two
-DATA consts<>+752(SB)/4, $0x40000000 // two
-DATA consts<>+756(SB)/4, $0x40000000 // two
-DATA consts<>+760(SB)/4, $0x40000000 // two
-DATA consts<>+764(SB)/4, $0x40000000 // two
-DATA consts<>+768(SB)/4, $0xc2d00000 // least
-DATA consts<>+772(SB)/4, $0xc2d00000 // least
-DATA consts<>+776(SB)/4, $0xc2d00000 // least
-DATA consts<>+780(SB)/4, $0xc2d00000 // least
-DATA consts<>+784(SB)/4, $0xc2d00000 // least
-DATA consts<>+788(SB)/4, $0xc2d00000 // least
-DATA consts<>+792(SB)/4, $0xc2d00000 // least
-DATA consts<>+796(SB)/4, $0xc2d00000 // least
-DATA consts<>+800(SB)/4, $0xc2d00000 // least
-DATA consts<>+804(SB)/4, $0xc2d00000 // least
-DATA consts<>+808(SB)/4, $0xc2d00000 // least
-DATA consts<>+812(SB)/4, $0xc2d00000 // least
-DATA consts<>+816(SB)/4, $0xc2d00000 // least
-DATA consts<>+820(SB)/4, $0xc2d00000 // least
-DATA consts<>+824(SB)/4, $0xc2d00000 // least
-DATA consts<>+828(SB)/4, $0xc2d00000 // least
-DATA consts<>+832(SB)/4, $0x42b20000 // most
-DATA consts<>+836(SB)/4, $0x42b20000 // most
-DATA consts<>+840(SB)/4, $0x42b20000 // most
-DATA consts<>+844(SB)/4, $0x42b20000 // most
-DATA consts<>+848(SB)/4, $0x42b20000 // most
-DATA consts<>+852(SB)/4, $0x42b20000 // most
-DATA consts<>+856(SB)/4, $0x42b20000 // most
-DATA consts<>+860(SB)/4, $0x42b20000 // most
-DATA consts<>+864(SB)/4, $0x42b20000 // most
-DATA consts<>+868(SB)/4, $0x42b20000 // most
-DATA consts<>+872(SB)/4, $0x42b20000 // most
-DATA consts<>+876(SB)/4, $0x42b20000 // most
-DATA consts<>+880(SB)/4, $0x42b20000 // most
-DATA consts<>+884(SB)/4, $0x42b20000 // most
-DATA consts<>+888(SB)/4, $0x42b20000 // most
-DATA consts<>+892(SB)/4, $0x42b20000 // most
-DATA consts<>+896(SB)/4, $0x41a00000 // far
-DATA consts<>+900(SB)/4, $0x41a00000 // far
-DATA consts<>+904(SB)/4, $0x41a00000 // far
-DATA consts<>+908(SB)/4, $0x41a00000 // far
-DATA consts<>+912(SB)/4, $0x41a00000 // far
-DATA consts<>+916(SB)/4, $0x41a00000 // far
-DATA consts<>+920(SB)/4, $0x41a00000 // far
-DATA consts<>+924(SB)/4, $0x41a00000 // far
-DATA consts<>+928(SB)/4, $0x41a00000 // far
-DATA consts<>+932(SB)/4, $0x41a00000 // far
-DATA consts<>+936(SB)/4, $0x41a00000 // far
-DATA consts<>+940(SB)/4, $0x41a00000 // far
-DATA consts<>+944(SB)/4, $0x41a00000 // far
-DATA consts<>+948(SB)/4, $0x41a00000 // far
-DATA consts<>+952(SB)/4, $0x41a00000 // far
-DATA consts<>+956(SB)/4, $0x41a00000 // far
-DATA consts<>+960(SB)/4, $0x3f000000 // half
-DATA consts<>+964(SB)/4, $0x3f000000 // half
-DATA consts<>+968(SB)/4, $0x3f000000 // half
-DATA consts<>+972(SB)/4, $0x3f000000 // half
-DATA consts<>+976(SB)/4, $0x3f000000 // half
-DATA consts<>+980(SB)/4, $0x3f000000 // half
-DATA consts<>+984(SB)/4, $0x3f000000 // half
-DATA consts<>+988(SB)/4, $0x3f000000 // half
-DATA consts<>+992(SB)/4, $0x3f000000 // half
-DATA consts<>+996(SB)/4, $0x3f000000 // half
-DATA consts<>+1000(SB)/4, $0x3f000000 // half
-DATA consts<>+1004(SB)/4, $0x3f000000 // half
-DATA consts<>+1008(SB)/4, $0x3f000000 // half
-DATA consts<>+1012(SB)/4, $0x3f000000 // half
-DATA consts<>+1016(SB)/4, $0x3f000000 // half
-DATA consts<>+1020(SB)/4, $0x3f000000 // half
-DATA consts<>+1024(SB)/4, $0x41300000 // wide
-DATA consts<>+1028(SB)/4, $0x41300000 // wide
-DATA consts<>+1032(SB)/4, $0x41300000 // wide
-DATA consts<>+1036(SB)/4, $0x41300000 // wide
-DATA consts<>+1040(SB)/4, $0x41300000 // wide
-DATA consts<>+1044(SB)/4, $0x41300000 // wide
-DATA consts<>+1048(SB)/4, $0x41300000 // wide
-DATA consts<>+1052(SB)/4, $0x41300000 // wide
-DATA consts<>+1056(SB)/4, $0x41300000 // wide
-DATA consts<>+1060(SB)/4, $0x41300000 // wide
-DATA consts<>+1064(SB)/4, $0x41300000 // wide
-DATA consts<>+1068(SB)/4, $0x41300000 // wide
-DATA consts<>+1072(SB)/4, $0x41300000 // wide
-DATA consts<>+1076(SB)/4, $0x41300000 // wide
-DATA consts<>+1080(SB)/4, $0x41300000 // wide
-DATA consts<>+1084(SB)/4, $0x41300000 // wide
-DATA consts<>+1088(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1092(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1096(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1100(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1104(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1108(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1112(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1116(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1120(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1124(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1128(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1132(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1136(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1140(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1144(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1148(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+1152(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1156(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1160(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1164(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1168(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1172(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1176(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1180(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1184(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1188(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1192(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1196(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1200(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1204(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1208(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1212(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+1216(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1220(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1224(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1228(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1232(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1236(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1240(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1244(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1248(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1252(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1256(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1260(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1264(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1268(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1272(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1276(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+1280(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1284(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1288(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1292(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1296(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1300(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1304(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1308(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1312(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1316(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1320(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1324(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1328(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1332(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1336(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1340(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+1344(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1348(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1352(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1356(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1360(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1364(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1368(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1372(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1376(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1380(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1384(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1388(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1392(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1396(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1400(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1404(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+1408(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1412(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1416(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1420(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1424(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1428(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1432(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1436(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1440(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1444(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1448(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1452(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1456(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1460(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1464(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1468(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+1472(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1476(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1480(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1484(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1488(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1492(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1496(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1500(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1504(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1508(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1512(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1516(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1520(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1524(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1528(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1532(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+1536(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1540(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1544(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1548(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1552(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1556(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1560(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1564(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1568(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1572(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1576(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1580(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1584(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1588(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1592(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1596(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+1600(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1604(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1608(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1612(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1616(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1620(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1624(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1628(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1632(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1636(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1640(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1644(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1648(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1652(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1656(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1660(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+1664(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1668(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1672(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1676(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1680(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1684(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1688(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1692(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1696(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1700(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1704(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1708(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1712(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1716(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1720(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1724(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+1728(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1732(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1736(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1740(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1744(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1748(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1752(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1756(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1760(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1764(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1768(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1772(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1776(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1780(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1784(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1788(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+1792(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1796(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1800(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1804(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1808(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1812(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1816(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1820(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1824(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1828(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1832(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1836(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1840(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1844(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1848(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1852(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+1856(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1860(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1864(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1868(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1872(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1876(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1880(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1884(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1888(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1892(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1896(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1900(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1904(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1908(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1912(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1916(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+1920(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1924(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1928(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1932(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1936(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1940(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1944(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1948(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1952(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1956(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1960(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1964(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1968(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1972(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1976(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1980(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+1984(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1988(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1992(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+1996(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2000(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2004(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2008(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2012(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2016(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2020(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2024(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2028(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2032(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2036(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2040(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2044(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+2048(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2052(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2056(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2060(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2064(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2068(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2072(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2076(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2080(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2084(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2088(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2092(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2096(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2100(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2104(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2108(SB)/4, $0x36099478 // erfA5
-DATA consts<>+2112(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2116(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2120(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2124(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2128(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2132(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2136(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2140(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2144(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2148(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2152(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2156(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2160(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2164(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2168(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2172(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+2176(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2180(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2184(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2188(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2192(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2196(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2200(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2204(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2208(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2212(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2216(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2220(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2224(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2228(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2232(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2236(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+2240(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2244(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2248(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2252(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2256(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2260(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2264(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2268(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2272(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2276(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2280(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2284(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2288(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2292(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2296(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2300(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+2304(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2308(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2312(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2316(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2320(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2324(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2328(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2332(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2336(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2340(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2344(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2348(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2352(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2356(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2360(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2364(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+2368(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2372(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2376(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2380(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2384(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2388(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2392(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2396(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2400(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2404(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2408(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2412(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2416(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2420(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2424(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2428(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+2432(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2436(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2440(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2444(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2448(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2452(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2456(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2460(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2464(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2468(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2472(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2476(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2480(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2484(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2488(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2492(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+2496(SB)/4, $0xc1a00000 // low
-DATA consts<>+2500(SB)/4, $0xc1a00000 // low
-DATA consts<>+2504(SB)/4, $0xc1a00000 // low
-DATA consts<>+2508(SB)/4, $0xc1a00000 // low
-DATA consts<>+2512(SB)/4, $0xc1a00000 // low
-DATA consts<>+2516(SB)/4, $0xc1a00000 // low
-DATA consts<>+2520(SB)/4, $0xc1a00000 // low
-DATA consts<>+2524(SB)/4, $0xc1a00000 // low
-DATA consts<>+2528(SB)/4, $0xc1a00000 // low
-DATA consts<>+2532(SB)/4, $0xc1a00000 // low
-DATA consts<>+2536(SB)/4, $0xc1a00000 // low
-DATA consts<>+2540(SB)/4, $0xc1a00000 // low
-DATA consts<>+2544(SB)/4, $0xc1a00000 // low
-DATA consts<>+2548(SB)/4, $0xc1a00000 // low
-DATA consts<>+2552(SB)/4, $0xc1a00000 // low
-DATA consts<>+2556(SB)/4, $0xc1a00000 // low
-DATA consts<>+2560(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2564(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2568(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2572(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2576(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2580(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2584(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2588(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2592(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2596(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2600(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2604(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2608(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2612(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2616(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2620(SB)/4, $0xff800000 // minusInf
-DATA consts<>+2624(SB)/4, $0x80000000 // sign
-DATA consts<>+2628(SB)/4, $0x80000000 // sign
-DATA consts<>+2632(SB)/4, $0x80000000 // sign
-DATA consts<>+2636(SB)/4, $0x80000000 // sign
-DATA consts<>+2640(SB)/4, $0x80000000 // sign
-DATA consts<>+2644(SB)/4, $0x80000000 // sign
-DATA consts<>+2648(SB)/4, $0x80000000 // sign
-DATA consts<>+2652(SB)/4, $0x80000000 // sign
-DATA consts<>+2656(SB)/4, $0x80000000 // sign
-DATA consts<>+2660(SB)/4, $0x80000000 // sign
-DATA consts<>+2664(SB)/4, $0x80000000 // sign
-DATA consts<>+2668(SB)/4, $0x80000000 // sign
-DATA consts<>+2672(SB)/4, $0x80000000 // sign
-DATA consts<>+2676(SB)/4, $0x80000000 // sign
-DATA consts<>+2680(SB)/4, $0x80000000 // sign
-DATA consts<>+2684(SB)/4, $0x80000000 // sign
-DATA consts<>+2688(SB)/4, $0x7fffffff // abs
-DATA consts<>+2692(SB)/4, $0x7fffffff // abs
-DATA consts<>+2696(SB)/4, $0x7fffffff // abs
-DATA consts<>+2700(SB)/4, $0x7fffffff // abs
-DATA consts<>+2704(SB)/4, $0x7fffffff // abs
-DATA consts<>+2708(SB)/4, $0x7fffffff // abs
-DATA consts<>+2712(SB)/4, $0x7fffffff // abs
-DATA consts<>+2716(SB)/4, $0x7fffffff // abs
-DATA consts<>+2720(SB)/4, $0x7fffffff // abs
-DATA consts<>+2724(SB)/4, $0x7fffffff // abs
-DATA consts<>+2728(SB)/4, $0x7fffffff // abs
-DATA consts<>+2732(SB)/4, $0x7fffffff // abs
-DATA consts<>+2736(SB)/4, $0x7fffffff // abs
-DATA consts<>+2740(SB)/4, $0x7fffffff // abs
-DATA consts<>+2744(SB)/4, $0x7fffffff // abs
-DATA consts<>+2748(SB)/4, $0x7fffffff // abs
-DATA consts<>+2752(SB)/4, $0x0000007f // bias
-DATA consts<>+2756(SB)/4, $0x0000007f // bias
-DATA consts<>+2760(SB)/4, $0x0000007f // bias
-DATA consts<>+2764(SB)/4, $0x0000007f // bias
-DATA consts<>+2768(SB)/4, $0x0000007f // bias
-DATA consts<>+2772(SB)/4, $0x0000007f // bias
-DATA consts<>+2776(SB)/4, $0x0000007f // bias
-DATA consts<>+2780(SB)/4, $0x0000007f // bias
-DATA consts<>+2784(SB)/4, $0x0000007f // bias
-DATA consts<>+2788(SB)/4, $0x0000007f // bias
-DATA consts<>+2792(SB)/4, $0x0000007f // bias
-DATA consts<>+2796(SB)/4, $0x0000007f // bias
-DATA consts<>+2800(SB)/4, $0x0000007f // bias
-DATA consts<>+2804(SB)/4, $0x0000007f // bias
-DATA consts<>+2808(SB)/4, $0x0000007f // bias
-DATA consts<>+2812(SB)/4, $0x0000007f // bias
-DATA consts<>+2816(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2820(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2824(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2828(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2832(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2836(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2840(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2844(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2848(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2852(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2856(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2860(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2864(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2868(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2872(SB)/4, $0x0000007e // halfBias
-DATA consts<>+2876(SB)/4, $0x0000007e // halfBias
-GLOBL consts<>(SB), RODATA|NOPTR, $2880
+DATA consts<>+192(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+196(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+200(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+204(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+208(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+212(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+216(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+220(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+224(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+228(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+232(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+236(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+240(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+244(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+248(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+252(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+256(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+260(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+264(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+268(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+272(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+276(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+280(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+284(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+288(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+292(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+296(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+300(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+304(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+308(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+312(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+316(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+320(SB)/4, $0x39506967 // exp0
+DATA consts<>+324(SB)/4, $0x39506967 // exp0
+DATA consts<>+328(SB)/4, $0x39506967 // exp0
+DATA consts<>+332(SB)/4, $0x39506967 // exp0
+DATA consts<>+336(SB)/4, $0x39506967 // exp0
+DATA consts<>+340(SB)/4, $0x39506967 // exp0
+DATA consts<>+344(SB)/4, $0x39506967 // exp0
+DATA consts<>+348(SB)/4, $0x39506967 // exp0
+DATA consts<>+352(SB)/4, $0x39506967 // exp0
+DATA consts<>+356(SB)/4, $0x39506967 // exp0
+DATA consts<>+360(SB)/4, $0x39506967 // exp0
+DATA consts<>+364(SB)/4, $0x39506967 // exp0
+DATA consts<>+368(SB)/4, $0x39506967 // exp0
+DATA consts<>+372(SB)/4, $0x39506967 // exp0
+DATA consts<>+376(SB)/4, $0x39506967 // exp0
+DATA consts<>+380(SB)/4, $0x39506967 // exp0
+DATA consts<>+384(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+388(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+392(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+396(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+400(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+404(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+408(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+412(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+416(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+420(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+424(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+428(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+432(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+436(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+440(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+444(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+448(SB)/4, $0x3c088908 // exp2
+DATA consts<>+452(SB)/4, $0x3c088908 // exp2
+DATA consts<>+456(SB)/4, $0x3c088908 // exp2
+DATA consts<>+460(SB)/4, $0x3c088908 // exp2
+DATA consts<>+464(SB)/4, $0x3c088908 // exp2
+DATA consts<>+468(SB)/4, $0x3c088908 // exp2
+DATA consts<>+472(SB)/4, $0x3c088908 // exp2
+DATA consts<>+476(SB)/4, $0x3c088908 // exp2
+DATA consts<>+480(SB)/4, $0x3c088908 // exp2
+DATA consts<>+484(SB)/4, $0x3c088908 // exp2
+DATA consts<>+488(SB)/4, $0x3c088908 // exp2
+DATA consts<>+492(SB)/4, $0x3c088908 // exp2
+DATA consts<>+496(SB)/4, $0x3c088908 // exp2
+DATA consts<>+500(SB)/4, $0x3c088908 // exp2
+DATA consts<>+504(SB)/4, $0x3c088908 // exp2
+DATA consts<>+508(SB)/4, $0x3c088908 // exp2
+DATA consts<>+512(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+516(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+520(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+524(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+528(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+532(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+536(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+540(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+544(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+548(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+552(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+556(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+560(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+564(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+568(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+572(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+576(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+580(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+584(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+588(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+592(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+596(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+600(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+604(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+608(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+612(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+616(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+620(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+624(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+628(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+632(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+636(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+640(SB)/4, $0x3f000000 // exp5
+DATA consts<>+644(SB)/4, $0x3f000000 // exp5
+DATA consts<>+648(SB)/4, $0x3f000000 // exp5
+DATA consts<>+652(SB)/4, $0x3f000000 // exp5
+DATA consts<>+656(SB)/4, $0x3f000000 // exp5
+DATA consts<>+660(SB)/4, $0x3f000000 // exp5
+DATA consts<>+664(SB)/4, $0x3f000000 // exp5
+DATA consts<>+668(SB)/4, $0x3f000000 // exp5
+DATA consts<>+672(SB)/4, $0x3f000000 // exp5
+DATA consts<>+676(SB)/4, $0x3f000000 // exp5
+DATA consts<>+680(SB)/4, $0x3f000000 // exp5
+DATA consts<>+684(SB)/4, $0x3f000000 // exp5
+DATA consts<>+688(SB)/4, $0x3f000000 // exp5
+DATA consts<>+692(SB)/4, $0x3f000000 // exp5
+DATA consts<>+696(SB)/4, $0x3f000000 // exp5
+DATA consts<>+700(SB)/4, $0x3f000000 // exp5
+DATA consts<>+704(SB)/4, $0x3f800000 // one
+DATA consts<>+708(SB)/4, $0x3f800000 // one
+DATA consts<>+712(SB)/4, $0x3f800000 // one
+DATA consts<>+716(SB)/4, $0x3f800000 // one
+DATA consts<>+720(SB)/4, $0x3f800000 // one
+DATA consts<>+724(SB)/4, $0x3f800000 // one
+DATA consts<>+728(SB)/4, $0x3f800000 // one
+DATA consts<>+732(SB)/4, $0x3f800000 // one
+DATA consts<>+736(SB)/4, $0x3f800000 // one
+DATA consts<>+740(SB)/4, $0x3f800000 // one
+DATA consts<>+744(SB)/4, $0x3f800000 // one
+DATA consts<>+748(SB)/4, $0x3f800000 // one
+DATA consts<>+752(SB)/4, $0x3f800000 // one
+DATA consts<>+756(SB)/4, $0x3f800000 // one
+DATA consts<>+760(SB)/4, $0x3f800000 // one
+DATA consts<>+764(SB)/4, $0x3f800000 // one
+DATA consts<>+768(SB)/4, $0x40000000 // two
+DATA consts<>+772(SB)/4, $0x40000000 // two
+DATA consts<>+776(SB)/4, $0x40000000 // two
+DATA consts<>+780(SB)/4, $0x40000000 // two
+DATA consts<>+784(SB)/4, $0x40000000 // two
+DATA consts<>+788(SB)/4, $0x40000000 // two
+DATA consts<>+792(SB)/4, $0x40000000 // two
+DATA consts<>+796(SB)/4, $0x40000000 // two
+DATA consts<>+800(SB)/4, $0x40000000 // two
+DATA consts<>+804(SB)/4, $0x40000000 // two
+DATA consts<>+808(SB)/4, $0x40000000 // two
+DATA consts<>+812(SB)/4, $0x40000000 // two
+DATA consts<>+816(SB)/4, $0x40000000 // two
+DATA consts<>+820(SB)/4, $0x40000000 // two
+DATA consts<>+824(SB)/4, $0x40000000 // two
+DATA consts<>+828(SB)/4, $0x40000000 // two
+DATA consts<>+832(SB)/4, $0xc2d00000 // least
+DATA consts<>+836(SB)/4, $0xc2d00000 // least
+DATA consts<>+840(SB)/4, $0xc2d00000 // least
+DATA consts<>+844(SB)/4, $0xc2d00000 // least
+DATA consts<>+848(SB)/4, $0xc2d00000 // least
+DATA consts<>+852(SB)/4, $0xc2d00000 // least
+DATA consts<>+856(SB)/4, $0xc2d00000 // least
+DATA consts<>+860(SB)/4, $0xc2d00000 // least
+DATA consts<>+864(SB)/4, $0xc2d00000 // least
+DATA consts<>+868(SB)/4, $0xc2d00000 // least
+DATA consts<>+872(SB)/4, $0xc2d00000 // least
+DATA consts<>+876(SB)/4, $0xc2d00000 // least
+DATA consts<>+880(SB)/4, $0xc2d00000 // least
+DATA consts<>+884(SB)/4, $0xc2d00000 // least
+DATA consts<>+888(SB)/4, $0xc2d00000 // least
+DATA consts<>+892(SB)/4, $0xc2d00000 // least
+DATA consts<>+896(SB)/4, $0x42b20000 // most
+DATA consts<>+900(SB)/4, $0x42b20000 // most
+DATA consts<>+904(SB)/4, $0x42b20000 // most
+DATA consts<>+908(SB)/4, $0x42b20000 // most
+DATA consts<>+912(SB)/4, $0x42b20000 // most
+DATA consts<>+916(SB)/4, $0x42b20000 // most
+DATA consts<>+920(SB)/4, $0x42b20000 // most
+DATA consts<>+924(SB)/4, $0x42b20000 // most
+DATA consts<>+928(SB)/4, $0x42b20000 // most
+DATA consts<>+932(SB)/4, $0x42b20000 // most
+DATA consts<>+936(SB)/4, $0x42b20000 // most
+DATA consts<>+940(SB)/4, $0x42b20000 // most
+DATA consts<>+944(SB)/4, $0x42b20000 // most
+DATA consts<>+948(SB)/4, $0x42b20000 // most
+DATA consts<>+952(SB)/4, $0x42b20000 // most
+DATA consts<>+956(SB)/4, $0x42b20000 // most
+DATA consts<>+960(SB)/4, $0x41a00000 // far
+DATA consts<>+964(SB)/4, $0x41a00000 // far
+DATA consts<>+968(SB)/4, $0x41a00000 // far
+DATA consts<>+972(SB)/4, $0x41a00000 // far
+DATA consts<>+976(SB)/4, $0x41a00000 // far
+DATA consts<>+980(SB)/4, $0x41a00000 // far
+DATA consts<>+984(SB)/4, $0x41a00000 // far
+DATA consts<>+988(SB)/4, $0x41a00000 // far
+DATA consts<>+992(SB)/4, $0x41a00000 // far
+DATA consts<>+996(SB)/4, $0x41a00000 // far
+DATA consts<>+1000(SB)/4, $0x41a00000 // far
+DATA consts<>+1004(SB)/4, $0x41a00000 // far
+DATA consts<>+1008(SB)/4, $0x41a00000 // far
+DATA consts<>+1012(SB)/4, $0x41a00000 // far
+DATA consts<>+1016(SB)/4, $0x41a00000 // far
+DATA consts<>+1020(SB)/4, $0x41a00000 // far
+DATA consts<>+1024(SB)/4, $0x3f000000 // half
+DATA consts<>+1028(SB)/4, $0x3f000000 // half
+DATA consts<>+1032(SB)/4, $0x3f000000 // half
+DATA consts<>+1036(SB)/4, $0x3f000000 // half
+DATA consts<>+1040(SB)/4, $0x3f000000 // half
+DATA consts<>+1044(SB)/4, $0x3f000000 // half
+DATA consts<>+1048(SB)/4, $0x3f000000 // half
+DATA consts<>+1052(SB)/4, $0x3f000000 // half
+DATA consts<>+1056(SB)/4, $0x3f000000 // half
+DATA consts<>+1060(SB)/4, $0x3f000000 // half
+DATA consts<>+1064(SB)/4, $0x3f000000 // half
+DATA consts<>+1068(SB)/4, $0x3f000000 // half
+DATA consts<>+1072(SB)/4, $0x3f000000 // half
+DATA consts<>+1076(SB)/4, $0x3f000000 // half
+DATA consts<>+1080(SB)/4, $0x3f000000 // half
+DATA consts<>+1084(SB)/4, $0x3f000000 // half
+DATA consts<>+1088(SB)/4, $0x41300000 // wide
+DATA consts<>+1092(SB)/4, $0x41300000 // wide
+DATA consts<>+1096(SB)/4, $0x41300000 // wide
+DATA consts<>+1100(SB)/4, $0x41300000 // wide
+DATA consts<>+1104(SB)/4, $0x41300000 // wide
+DATA consts<>+1108(SB)/4, $0x41300000 // wide
+DATA consts<>+1112(SB)/4, $0x41300000 // wide
+DATA consts<>+1116(SB)/4, $0x41300000 // wide
+DATA consts<>+1120(SB)/4, $0x41300000 // wide
+DATA consts<>+1124(SB)/4, $0x41300000 // wide
+DATA consts<>+1128(SB)/4, $0x41300000 // wide
+DATA consts<>+1132(SB)/4, $0x41300000 // wide
+DATA consts<>+1136(SB)/4, $0x41300000 // wide
+DATA consts<>+1140(SB)/4, $0x41300000 // wide
+DATA consts<>+1144(SB)/4, $0x41300000 // wide
+DATA consts<>+1148(SB)/4, $0x41300000 // wide
+DATA consts<>+1152(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1156(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1160(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1164(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1168(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1172(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1176(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1180(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1184(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1188(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1192(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1196(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1200(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1204(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1208(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1212(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+1216(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1220(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1224(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1228(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1232(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1236(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1240(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1244(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1248(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1252(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1256(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1260(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1264(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1268(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1272(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1276(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+1280(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1284(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1288(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1292(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1296(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1300(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1304(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1308(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1312(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1316(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1320(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1324(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1328(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1332(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1336(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1340(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+1344(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1348(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1352(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1356(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1360(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1364(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1368(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1372(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1376(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1380(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1384(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1388(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1392(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1396(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1400(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1404(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+1408(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1412(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1416(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1420(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1424(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1428(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1432(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1436(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1440(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1444(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1448(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1452(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1456(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1460(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1464(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1468(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+1472(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1476(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1480(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1484(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1488(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1492(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1496(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1500(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1504(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1508(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1512(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1516(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1520(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1524(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1528(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1532(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+1536(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1540(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1544(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1548(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1552(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1556(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1560(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1564(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1568(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1572(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1576(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1580(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1584(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1588(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1592(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1596(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+1600(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1604(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1608(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1612(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1616(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1620(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1624(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1628(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1632(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1636(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1640(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1644(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1648(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1652(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1656(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1660(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+1664(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1668(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1672(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1676(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1680(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1684(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1688(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1692(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1696(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1700(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1704(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1708(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1712(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1716(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1720(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1724(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+1728(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1732(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1736(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1740(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1744(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1748(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1752(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1756(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1760(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1764(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1768(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1772(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1776(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1780(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1784(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1788(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+1792(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1796(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1800(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1804(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1808(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1812(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1816(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1820(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1824(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1828(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1832(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1836(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1840(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1844(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1848(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1852(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+1856(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1860(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1864(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1868(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1872(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1876(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1880(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1884(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1888(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1892(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1896(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1900(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1904(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1908(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1912(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1916(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+1920(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1924(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1928(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1932(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1936(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1940(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1944(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1948(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1952(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1956(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1960(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1964(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1968(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1972(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1976(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1980(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+1984(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1988(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1992(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+1996(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2000(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2004(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2008(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2012(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2016(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2020(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2024(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2028(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2032(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2036(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2040(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2044(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+2048(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2052(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2056(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2060(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2064(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2068(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2072(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2076(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2080(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2084(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2088(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2092(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2096(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2100(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2104(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2108(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+2112(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2116(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2120(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2124(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2128(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2132(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2136(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2140(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2144(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2148(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2152(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2156(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2160(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2164(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2168(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2172(SB)/4, $0x36099478 // erfA5
+DATA consts<>+2176(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2180(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2184(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2188(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2192(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2196(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2200(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2204(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2208(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2212(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2216(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2220(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2224(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2228(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2232(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2236(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+2240(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2244(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2248(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2252(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2256(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2260(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2264(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2268(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2272(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2276(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2280(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2284(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2288(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2292(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2296(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2300(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+2304(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2308(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2312(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2316(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2320(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2324(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2328(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2332(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2336(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2340(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2344(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2348(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2352(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2356(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2360(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2364(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+2368(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2372(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2376(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2380(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2384(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2388(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2392(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2396(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2400(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2404(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2408(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2412(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2416(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2420(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2424(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2428(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+2432(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2436(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2440(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2444(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2448(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2452(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2456(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2460(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2464(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2468(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2472(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2476(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2480(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2484(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2488(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2492(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+2496(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2500(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2504(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2508(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2512(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2516(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2520(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2524(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2528(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2532(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2536(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2540(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2544(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2548(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2552(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2556(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+2560(SB)/4, $0xc1a00000 // low
+DATA consts<>+2564(SB)/4, $0xc1a00000 // low
+DATA consts<>+2568(SB)/4, $0xc1a00000 // low
+DATA consts<>+2572(SB)/4, $0xc1a00000 // low
+DATA consts<>+2576(SB)/4, $0xc1a00000 // low
+DATA consts<>+2580(SB)/4, $0xc1a00000 // low
+DATA consts<>+2584(SB)/4, $0xc1a00000 // low
+DATA consts<>+2588(SB)/4, $0xc1a00000 // low
+DATA consts<>+2592(SB)/4, $0xc1a00000 // low
+DATA consts<>+2596(SB)/4, $0xc1a00000 // low
+DATA consts<>+2600(SB)/4, $0xc1a00000 // low
+DATA consts<>+2604(SB)/4, $0xc1a00000 // low
+DATA consts<>+2608(SB)/4, $0xc1a00000 // low
+DATA consts<>+2612(SB)/4, $0xc1a00000 // low
+DATA consts<>+2616(SB)/4, $0xc1a00000 // low
+DATA consts<>+2620(SB)/4, $0xc1a00000 // low
+DATA consts<>+2624(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2628(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2632(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2636(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2640(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2644(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2648(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2652(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2656(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2660(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2664(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2668(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2672(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2676(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2680(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2684(SB)/4, $0xff800000 // minusInf
+DATA consts<>+2688(SB)/4, $0x80000000 // sign
+DATA consts<>+2692(SB)/4, $0x80000000 // sign
+DATA consts<>+2696(SB)/4, $0x80000000 // sign
+DATA consts<>+2700(SB)/4, $0x80000000 // sign
+DATA consts<>+2704(SB)/4, $0x80000000 // sign
+DATA consts<>+2708(SB)/4, $0x80000000 // sign
+DATA consts<>+2712(SB)/4, $0x80000000 // sign
+DATA consts<>+2716(SB)/4, $0x80000000 // sign
+DATA consts<>+2720(SB)/4, $0x80000000 // sign
+DATA consts<>+2724(SB)/4, $0x80000000 // sign
+DATA consts<>+2728(SB)/4, $0x80000000 // sign
+DATA consts<>+2732(SB)/4, $0x80000000 // sign
+DATA consts<>+2736(SB)/4, $0x80000000 // sign
+DATA consts<>+2740(SB)/4, $0x80000000 // sign
+DATA consts<>+2744(SB)/4, $0x80000000 // sign
+DATA consts<>+2748(SB)/4, $0x80000000 // sign
+DATA consts<>+2752(SB)/4, $0x7fffffff // abs
+DATA consts<>+2756(SB)/4, $0x7fffffff // abs
+DATA consts<>+2760(SB)/4, $0x7fffffff // abs
+DATA consts<>+2764(SB)/4, $0x7fffffff // abs
+DATA consts<>+2768(SB)/4, $0x7fffffff // abs
+DATA consts<>+2772(SB)/4, $0x7fffffff // abs
+DATA consts<>+2776(SB)/4, $0x7fffffff // abs
+DATA consts<>+2780(SB)/4, $0x7fffffff // abs
+DATA consts<>+2784(SB)/4, $0x7fffffff // abs
+DATA consts<>+2788(SB)/4, $0x7fffffff // abs
+DATA consts<>+2792(SB)/4, $0x7fffffff // abs
+DATA consts<>+2796(SB)/4, $0x7fffffff // abs
+DATA consts<>+2800(SB)/4, $0x7fffffff // abs
+DATA consts<>+2804(SB)/4, $0x7fffffff // abs
+DATA consts<>+2808(SB)/4, $0x7fffffff // abs
+DATA consts<>+2812(SB)/4, $0x7fffffff // abs
+GLOBL consts<>(SB), RODATA|NOPTR, $2816
 
 // func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expAVX512(SB), NOSPLIT, $0-40
@@ -732,9 +716,9 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-40
 	MOVQ blocks+16(FP), CX
 	VBROADCASTSS shift+24(FP), Z31
 	MOVQ sums+32(FP), R9
-	VBROADCASTSS consts<>+768(SB), Z22
-	VBROADCASTSS consts<>+832(SB), Z23
-	VBROADCASTSS consts<>+640(SB), Z24
+	VBROADCASTSS consts<>+832(SB), Z22
+	VBROADCASTSS consts<>+896(SB), Z23
+	VBROADCASTSS consts<>+704(SB), Z24
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 	XORQ AX, AX
@@ -742,133 +726,101 @@ TEXT ·expAVX512(SB), NOSPLIT, $0-40
 	JLT  few
 several:
 	VMOVUPS 0(SI)(AX*1), Z0
-	VMOVUPS 64(SI)(AX*1), Z5
-	VMOVUPS 128(SI)(AX*1), Z10
-	VMOVUPS 192(SI)(AX*1), Z15
+	VMOVUPS 64(SI)(AX*1), Z4
+	VMOVUPS 128(SI)(AX*1), Z8
+	VMOVUPS 192(SI)(AX*1), Z12
 	VSUBPS  Z31, Z0, Z0
-	VSUBPS  Z31, Z5, Z5
-	VSUBPS  Z31, Z10, Z10
-	VSUBPS  Z31, Z15, Z15
+	VSUBPS  Z31, Z4, Z4
+	VSUBPS  Z31, Z8, Z8
+	VSUBPS  Z31, Z12, Z12
 	VCMPPS $22, Z22, Z0, K1
-	VCMPPS $22, Z22, Z5, K2
-	VCMPPS $22, Z22, Z10, K3
-	VCMPPS $22, Z22, Z15, K4
+	VCMPPS $22, Z22, Z4, K2
+	VCMPPS $22, Z22, Z8, K3
+	VCMPPS $22, Z22, Z12, K4
 	VMINPS Z0, Z23, Z0
-	VMINPS Z5, Z23, Z5
-	VMINPS Z10, Z23, Z10
-	VMINPS Z15, Z23, Z15
-	VMULPS consts<>+0(SB), Z0, Z1
-	VMULPS consts<>+0(SB), Z5, Z6
-	VMULPS consts<>+0(SB), Z10, Z11
-	VMULPS consts<>+0(SB), Z15, Z16
-	VADDPS consts<>+192(SB), Z1, Z1
-	VADDPS consts<>+192(SB), Z6, Z6
-	VADDPS consts<>+192(SB), Z11, Z11
-	VADDPS consts<>+192(SB), Z16, Z16
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z6, Z6
-	VSUBPS consts<>+192(SB), Z11, Z11
-	VSUBPS consts<>+192(SB), Z16, Z16
-	VMULPS consts<>+64(SB), Z1, Z4
-	VMULPS consts<>+64(SB), Z6, Z9
-	VMULPS consts<>+64(SB), Z11, Z14
-	VMULPS consts<>+64(SB), Z16, Z19
-	VSUBPS Z4, Z0, Z2
-	VSUBPS Z9, Z5, Z7
-	VSUBPS Z14, Z10, Z12
-	VSUBPS Z19, Z15, Z17
-	VMULPS consts<>+128(SB), Z1, Z4
-	VMULPS consts<>+128(SB), Z6, Z9
-	VMULPS consts<>+128(SB), Z11, Z14
-	VMULPS consts<>+128(SB), Z16, Z19
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z9, Z7, Z7
-	VSUBPS Z14, Z12, Z12
-	VSUBPS Z19, Z17, Z17
-	VMULPS consts<>+256(SB), Z2, Z3
-	VMULPS consts<>+256(SB), Z7, Z8
-	VMULPS consts<>+256(SB), Z12, Z13
-	VMULPS consts<>+256(SB), Z17, Z18
-	VADDPS consts<>+320(SB), Z3, Z3
-	VADDPS consts<>+320(SB), Z8, Z8
-	VADDPS consts<>+320(SB), Z13, Z13
-	VADDPS consts<>+320(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+384(SB), Z3, Z3
-	VADDPS consts<>+384(SB), Z8, Z8
-	VADDPS consts<>+384(SB), Z13, Z13
-	VADDPS consts<>+384(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+448(SB), Z3, Z3
-	VADDPS consts<>+448(SB), Z8, Z8
-	VADDPS consts<>+448(SB), Z13, Z13
-	VADDPS consts<>+448(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+512(SB), Z3, Z3
-	VADDPS consts<>+512(SB), Z8, Z8
-	VADDPS consts<>+512(SB), Z13, Z13
-	VADDPS consts<>+512(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+576(SB), Z3, Z3
-	VADDPS consts<>+576(SB), Z8, Z8
-	VADDPS consts<>+576(SB), Z13, Z13
-	VADDPS consts<>+576(SB), Z18, Z18
-	VMULPS Z2, Z2, Z4
-	VMULPS Z7, Z7, Z9
-	VMULPS Z12, Z12, Z14
-	VMULPS Z17, Z17, Z19
-	VMULPS Z4, Z3, Z3
-	VMULPS Z9, Z8, Z8
-	VMULPS Z14, Z13, Z13
-	VMULPS Z19, Z18, Z18
-	VADDPS Z2, Z3, Z3
-	VADDPS Z7, Z8, Z8
-	VADDPS Z12, Z13, Z13
-	VADDPS Z17, Z18, Z18
-	VADDPS Z24, Z3, Z3
-	VADDPS Z24, Z8, Z8
-	VADDPS Z24, Z13, Z13
-	VADDPS Z24, Z18, Z18
-	VSCALEFPS.Z Z1, Z3, K1, Z0
-	VSCALEFPS.Z Z6, Z8, K2, Z5
-	VSCALEFPS.Z Z11, Z13, K3, Z10
-	VSCALEFPS.Z Z16, Z18, K4, Z15
+	VMINPS Z4, Z23, Z4
+	VMINPS Z8, Z23, Z8
+	VMINPS Z12, Z23, Z12
+	VMOVUPS consts<>+192(SB), Z1
+	VMOVUPS consts<>+192(SB), Z5
+	VMOVUPS consts<>+192(SB), Z9
+	VMOVUPS consts<>+192(SB), Z13
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VFMADD231PS consts<>+0(SB), Z4, Z5
+	VFMADD231PS consts<>+0(SB), Z8, Z9
+	VFMADD231PS consts<>+0(SB), Z12, Z13
+	VSUBPS consts<>+192(SB), Z1, Z3
+	VSUBPS consts<>+192(SB), Z5, Z7
+	VSUBPS consts<>+192(SB), Z9, Z11
+	VSUBPS consts<>+192(SB), Z13, Z15
+	VFNMADD231PS consts<>+64(SB), Z3, Z0
+	VFNMADD231PS consts<>+64(SB), Z7, Z4
+	VFNMADD231PS consts<>+64(SB), Z11, Z8
+	VFNMADD231PS consts<>+64(SB), Z15, Z12
+	VFNMADD231PS consts<>+128(SB), Z3, Z0
+	VFNMADD231PS consts<>+128(SB), Z7, Z4
+	VFNMADD231PS consts<>+128(SB), Z11, Z8
+	VFNMADD231PS consts<>+128(SB), Z15, Z12
+	VMOVUPS consts<>+320(SB), Z2
+	VMOVUPS consts<>+320(SB), Z6
+	VMOVUPS consts<>+320(SB), Z10
+	VMOVUPS consts<>+320(SB), Z14
+	VFMADD213PS consts<>+384(SB), Z0, Z2
+	VFMADD213PS consts<>+384(SB), Z4, Z6
+	VFMADD213PS consts<>+384(SB), Z8, Z10
+	VFMADD213PS consts<>+384(SB), Z12, Z14
+	VFMADD213PS consts<>+448(SB), Z0, Z2
+	VFMADD213PS consts<>+448(SB), Z4, Z6
+	VFMADD213PS consts<>+448(SB), Z8, Z10
+	VFMADD213PS consts<>+448(SB), Z12, Z14
+	VFMADD213PS consts<>+512(SB), Z0, Z2
+	VFMADD213PS consts<>+512(SB), Z4, Z6
+	VFMADD213PS consts<>+512(SB), Z8, Z10
+	VFMADD213PS consts<>+512(SB), Z12, Z14
+	VFMADD213PS consts<>+576(SB), Z0, Z2
+	VFMADD213PS consts<>+576(SB), Z4, Z6
+	VFMADD213PS consts<>+576(SB), Z8, Z10
+	VFMADD213PS consts<>+576(SB), Z12, Z14
+	VFMADD213PS consts<>+640(SB), Z0, Z2
+	VFMADD213PS consts<>+640(SB), Z4, Z6
+	VFMADD213PS consts<>+640(SB), Z8, Z10
+	VFMADD213PS consts<>+640(SB), Z12, Z14
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z4, Z6
+	VFMADD213PS Z24, Z8, Z10
+	VFMADD213PS Z24, Z12, Z14
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z4, Z6
+	VFMADD213PS Z24, Z8, Z10
+	VFMADD213PS Z24, Z12, Z14
+	VSCALEFPS.Z Z3, Z2, K1, Z0
+	VSCALEFPS.Z Z7, Z6, K2, Z4
+	VSCALEFPS.Z Z11, Z10, K3, Z8
+	VSCALEFPS.Z Z15, Z14, K4, Z12
 	VMOVUPS Z0, 0(DI)(AX*1)
-	VMOVUPS Z5, 64(DI)(AX*1)
-	VMOVUPS Z10, 128(DI)(AX*1)
-	VMOVUPS Z15, 192(DI)(AX*1)
-	VCVTPS2PD Y0, Z4
-	VCVTPS2PD Y5, Z9
-	VCVTPS2PD Y10, Z14
-	VCVTPS2PD Y15, Z19
-	VADDPD Z4, Z20, Z20
+	VMOVUPS Z4, 64(DI)(AX*1)
+	VMOVUPS Z8, 128(DI)(AX*1)
+	VMOVUPS Z12, 192(DI)(AX*1)
+	VCVTPS2PD Y0, Z1
+	VCVTPS2PD Y4, Z5
+	VCVTPS2PD Y8, Z9
+	VCVTPS2PD Y12, Z13
+	VADDPD Z1, Z20, Z20
+	VADDPD Z5, Z20, Z20
 	VADDPD Z9, Z20, Z20
-	VADDPD Z14, Z20, Z20
-	VADDPD Z19, Z20, Z20
+	VADDPD Z13, Z20, Z20
 	VEXTRACTF64X4 $1, Z0, Y0
-	VEXTRACTF64X4 $1, Z5, Y5
-	VEXTRACTF64X4 $1, Z10, Y10
-	VEXTRACTF64X4 $1, Z15, Y15
-	VCVTPS2PD Y0, Z4
-	VCVTPS2PD Y5, Z9
-	VCVTPS2PD Y10, Z14
-	VCVTPS2PD Y15, Z19
-	VADDPD Z4, Z21, Z21
+	VEXTRACTF64X4 $1, Z4, Y4
+	VEXTRACTF64X4 $1, Z8, Y8
+	VEXTRACTF64X4 $1, Z12, Y12
+	VCVTPS2PD Y0, Z1
+	VCVTPS2PD Y4, Z5
+	VCVTPS2PD Y8, Z9
+	VCVTPS2PD Y12, Z13
+	VADDPD Z1, Z21, Z21
+	VADDPD Z5, Z21, Z21
 	VADDPD Z9, Z21, Z21
-	VADDPD Z14, Z21, Z21
-	VADDPD Z19, Z21, Z21
+	VADDPD Z13, Z21, Z21
 	ADDQ $256, AX
 	SUBQ $4, CX
 	JGE  several
@@ -880,34 +832,26 @@ next:
 	VSUBPS  Z31, Z0, Z0
 	VCMPPS $22, Z22, Z0, K1
 	VMINPS Z0, Z23, Z0
-	VMULPS consts<>+0(SB), Z0, Z1
-	VADDPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VMULPS consts<>+64(SB), Z1, Z4
-	VSUBPS Z4, Z0, Z2
-	VMULPS consts<>+128(SB), Z1, Z4
-	VSUBPS Z4, Z2, Z2
-	VMULPS consts<>+256(SB), Z2, Z3
-	VADDPS consts<>+320(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+384(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+448(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+512(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+576(SB), Z3, Z3
-	VMULPS Z2, Z2, Z4
-	VMULPS Z4, Z3, Z3
-	VADDPS Z2, Z3, Z3
-	VADDPS Z24, Z3, Z3
-	VSCALEFPS.Z Z1, Z3, K1, Z0
+	VMOVUPS consts<>+192(SB), Z1
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VSUBPS consts<>+192(SB), Z1, Z3
+	VFNMADD231PS consts<>+64(SB), Z3, Z0
+	VFNMADD231PS consts<>+128(SB), Z3, Z0
+	VMOVUPS consts<>+320(SB), Z2
+	VFMADD213PS consts<>+384(SB), Z0, Z2
+	VFMADD213PS consts<>+448(SB), Z0, Z2
+	VFMADD213PS consts<>+512(SB), Z0, Z2
+	VFMADD213PS consts<>+576(SB), Z0, Z2
+	VFMADD213PS consts<>+640(SB), Z0, Z2
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z0, Z2
+	VSCALEFPS.Z Z3, Z2, K1, Z0
 	VMOVUPS Z0, 0(DI)(AX*1)
-	VCVTPS2PD Y0, Z4
-	VADDPD Z4, Z20, Z20
+	VCVTPS2PD Y0, Z1
+	VADDPD Z1, Z20, Z20
 	VEXTRACTF64X4 $1, Z0, Y0
-	VCVTPS2PD Y0, Z4
-	VADDPD Z4, Z21, Z21
+	VCVTPS2PD Y0, Z1
+	VADDPD Z1, Z21, Z21
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -923,9 +867,9 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-32
 	MOVQ blocks+8(FP), CX
 	VBROADCASTSS shift+16(FP), Z31
 	MOVQ sums+24(FP), R9
-	VBROADCASTSS consts<>+768(SB), Z22
-	VBROADCASTSS consts<>+832(SB), Z23
-	VBROADCASTSS consts<>+640(SB), Z24
+	VBROADCASTSS consts<>+832(SB), Z22
+	VBROADCASTSS consts<>+896(SB), Z23
+	VBROADCASTSS consts<>+704(SB), Z24
 	VPXORD Z20, Z20, Z20
 	VPXORD Z21, Z21, Z21
 	XORQ AX, AX
@@ -933,129 +877,97 @@ TEXT ·expSumAVX512(SB), NOSPLIT, $0-32
 	JLT  few
 several:
 	VMOVUPS 0(DI)(AX*1), Z0
-	VMOVUPS 64(DI)(AX*1), Z5
-	VMOVUPS 128(DI)(AX*1), Z10
-	VMOVUPS 192(DI)(AX*1), Z15
+	VMOVUPS 64(DI)(AX*1), Z4
+	VMOVUPS 128(DI)(AX*1), Z8
+	VMOVUPS 192(DI)(AX*1), Z12
 	VSUBPS  Z31, Z0, Z0
-	VSUBPS  Z31, Z5, Z5
-	VSUBPS  Z31, Z10, Z10
-	VSUBPS  Z31, Z15, Z15
+	VSUBPS  Z31, Z4, Z4
+	VSUBPS  Z31, Z8, Z8
+	VSUBPS  Z31, Z12, Z12
 	VCMPPS $22, Z22, Z0, K1
-	VCMPPS $22, Z22, Z5, K2
-	VCMPPS $22, Z22, Z10, K3
-	VCMPPS $22, Z22, Z15, K4
+	VCMPPS $22, Z22, Z4, K2
+	VCMPPS $22, Z22, Z8, K3
+	VCMPPS $22, Z22, Z12, K4
 	VMINPS Z0, Z23, Z0
-	VMINPS Z5, Z23, Z5
-	VMINPS Z10, Z23, Z10
-	VMINPS Z15, Z23, Z15
-	VMULPS consts<>+0(SB), Z0, Z1
-	VMULPS consts<>+0(SB), Z5, Z6
-	VMULPS consts<>+0(SB), Z10, Z11
-	VMULPS consts<>+0(SB), Z15, Z16
-	VADDPS consts<>+192(SB), Z1, Z1
-	VADDPS consts<>+192(SB), Z6, Z6
-	VADDPS consts<>+192(SB), Z11, Z11
-	VADDPS consts<>+192(SB), Z16, Z16
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z6, Z6
-	VSUBPS consts<>+192(SB), Z11, Z11
-	VSUBPS consts<>+192(SB), Z16, Z16
-	VMULPS consts<>+64(SB), Z1, Z4
-	VMULPS consts<>+64(SB), Z6, Z9
-	VMULPS consts<>+64(SB), Z11, Z14
-	VMULPS consts<>+64(SB), Z16, Z19
-	VSUBPS Z4, Z0, Z2
-	VSUBPS Z9, Z5, Z7
-	VSUBPS Z14, Z10, Z12
-	VSUBPS Z19, Z15, Z17
-	VMULPS consts<>+128(SB), Z1, Z4
-	VMULPS consts<>+128(SB), Z6, Z9
-	VMULPS consts<>+128(SB), Z11, Z14
-	VMULPS consts<>+128(SB), Z16, Z19
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z9, Z7, Z7
-	VSUBPS Z14, Z12, Z12
-	VSUBPS Z19, Z17, Z17
-	VMULPS consts<>+256(SB), Z2, Z3
-	VMULPS consts<>+256(SB), Z7, Z8
-	VMULPS consts<>+256(SB), Z12, Z13
-	VMULPS consts<>+256(SB), Z17, Z18
-	VADDPS consts<>+320(SB), Z3, Z3
-	VADDPS consts<>+320(SB), Z8, Z8
-	VADDPS consts<>+320(SB), Z13, Z13
-	VADDPS consts<>+320(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+384(SB), Z3, Z3
-	VADDPS consts<>+384(SB), Z8, Z8
-	VADDPS consts<>+384(SB), Z13, Z13
-	VADDPS consts<>+384(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+448(SB), Z3, Z3
-	VADDPS consts<>+448(SB), Z8, Z8
-	VADDPS consts<>+448(SB), Z13, Z13
-	VADDPS consts<>+448(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+512(SB), Z3, Z3
-	VADDPS consts<>+512(SB), Z8, Z8
-	VADDPS consts<>+512(SB), Z13, Z13
-	VADDPS consts<>+512(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+576(SB), Z3, Z3
-	VADDPS consts<>+576(SB), Z8, Z8
-	VADDPS consts<>+576(SB), Z13, Z13
-	VADDPS consts<>+576(SB), Z18, Z18
-	VMULPS Z2, Z2, Z4
-	VMULPS Z7, Z7, Z9
-	VMULPS Z12, Z12, Z14
-	VMULPS Z17, Z17, Z19
-	VMULPS Z4, Z3, Z3
-	VMULPS Z9, Z8, Z8
-	VMULPS Z14, Z13, Z13
-	VMULPS Z19, Z18, Z18
-	VADDPS Z2, Z3, Z3
-	VADDPS Z7, Z8, Z8
-	VADDPS Z12, Z13, Z13
-	VADDPS Z17, Z18, Z18
-	VADDPS Z24, Z3, Z3
-	VADDPS Z24, Z8, Z8
-	VADDPS Z24, Z13, Z13
-	VADDPS Z24, Z18, Z18
-	VSCALEFPS.Z Z1, Z3, K1, Z0
-	VSCALEFPS.Z Z6, Z8, K2, Z5
-	VSCALEFPS.Z Z11, Z13, K3, Z10
-	VSCALEFPS.Z Z16, Z18, K4, Z15
-	VCVTPS2PD Y0, Z4
-	VCVTPS2PD Y5, Z9
-	VCVTPS2PD Y10, Z14
-	VCVTPS2PD Y15, Z19
-	VADDPD Z4, Z20, Z20
+	VMINPS Z4, Z23, Z4
+	VMINPS Z8, Z23, Z8
+	VMINPS Z12, Z23, Z12
+	VMOVUPS consts<>+192(SB), Z1
+	VMOVUPS consts<>+192(SB), Z5
+	VMOVUPS consts<>+192(SB), Z9
+	VMOVUPS consts<>+192(SB), Z13
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VFMADD231PS consts<>+0(SB), Z4, Z5
+	VFMADD231PS consts<>+0(SB), Z8, Z9
+	VFMADD231PS consts<>+0(SB), Z12, Z13
+	VSUBPS consts<>+192(SB), Z1, Z3
+	VSUBPS consts<>+192(SB), Z5, Z7
+	VSUBPS consts<>+192(SB), Z9, Z11
+	VSUBPS consts<>+192(SB), Z13, Z15
+	VFNMADD231PS consts<>+64(SB), Z3, Z0
+	VFNMADD231PS consts<>+64(SB), Z7, Z4
+	VFNMADD231PS consts<>+64(SB), Z11, Z8
+	VFNMADD231PS consts<>+64(SB), Z15, Z12
+	VFNMADD231PS consts<>+128(SB), Z3, Z0
+	VFNMADD231PS consts<>+128(SB), Z7, Z4
+	VFNMADD231PS consts<>+128(SB), Z11, Z8
+	VFNMADD231PS consts<>+128(SB), Z15, Z12
+	VMOVUPS consts<>+320(SB), Z2
+	VMOVUPS consts<>+320(SB), Z6
+	VMOVUPS consts<>+320(SB), Z10
+	VMOVUPS consts<>+320(SB), Z14
+	VFMADD213PS consts<>+384(SB), Z0, Z2
+	VFMADD213PS consts<>+384(SB), Z4, Z6
+	VFMADD213PS consts<>+384(SB), Z8, Z10
+	VFMADD213PS consts<>+384(SB), Z12, Z14
+	VFMADD213PS consts<>+448(SB), Z0, Z2
+	VFMADD213PS consts<>+448(SB), Z4, Z6
+	VFMADD213PS consts<>+448(SB), Z8, Z10
+	VFMADD213PS consts<>+448(SB), Z12, Z14
+	VFMADD213PS consts<>+512(SB), Z0, Z2
+	VFMADD213PS consts<>+512(SB), Z4, Z6
+	VFMADD213PS consts<>+512(SB), Z8, Z10
+	VFMADD213PS consts<>+512(SB), Z12, Z14
+	VFMADD213PS consts<>+576(SB), Z0, Z2
+	VFMADD213PS consts<>+576(SB), Z4, Z6
+	VFMADD213PS consts<>+576(SB), Z8, Z10
+	VFMADD213PS consts<>+576(SB), Z12, Z14
+	VFMADD213PS consts<>+640(SB), Z0, Z2
+	VFMADD213PS consts<>+640(SB), Z4, Z6
+	VFMADD213PS consts<>+640(SB), Z8, Z10
+	VFMADD213PS consts<>+640(SB), Z12, Z14
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z4, Z6
+	VFMADD213PS Z24, Z8, Z10
+	VFMADD213PS Z24, Z12, Z14
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z4, Z6
+	VFMADD213PS Z24, Z8, Z10
+	VFMADD213PS Z24, Z12, Z14
+	VSCALEFPS.Z Z3, Z2, K1, Z0
+	VSCALEFPS.Z Z7, Z6, K2, Z4
+	VSCALEFPS.Z Z11, Z10, K3, Z8
+	VSCALEFPS.Z Z15, Z14, K4, Z12
+	VCVTPS2PD Y0, Z1
+	VCVTPS2PD Y4, Z5
+	VCVTPS2PD Y8, Z9
+	VCVTPS2PD Y12, Z13
+	VADDPD Z1, Z20, Z20
+	VADDPD Z5, Z20, Z20
 	VADDPD Z9, Z20, Z20
-	VADDPD Z14, Z20, Z20
-	VADDPD Z19, Z20, Z20
+	VADDPD Z13, Z20, Z20
 	VEXTRACTF64X4 $1, Z0, Y0
-	VEXTRACTF64X4 $1, Z5, Y5
-	VEXTRACTF64X4 $1, Z10, Y10
-	VEXTRACTF64X4 $1, Z15, Y15
-	VCVTPS2PD Y0, Z4
-	VCVTPS2PD Y5, Z9
-	VCVTPS2PD Y10, Z14
-	VCVTPS2PD Y15, Z19
-	VADDPD Z4, Z21, Z21
+	VEXTRACTF64X4 $1, Z4, Y4
+	VEXTRACTF64X4 $1, Z8, Y8
+	VEXTRACTF64X4 $1, Z12, Y12
+	VCVTPS2PD Y0, Z1
+	VCVTPS2PD Y4, Z5
+	VCVTPS2PD Y8, Z9
+	VCVTPS2PD Y12, Z13
+	VADDPD Z1, Z21, Z21
+	VADDPD Z5, Z21, Z21
 	VADDPD Z9, Z21, Z21
-	VADDPD Z14, Z21, Z21
-	VADDPD Z19, Z21, Z21
+	VADDPD Z13, Z21, Z21
 	ADDQ $256, AX
 	SUBQ $4, CX
 	JGE  several
@@ -1067,33 +979,25 @@ next:
 	VSUBPS  Z31, Z0, Z0
 	VCMPPS $22, Z22, Z0, K1
 	VMINPS Z0, Z23, Z0
-	VMULPS consts<>+0(SB), Z0, Z1
-	VADDPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VMULPS consts<>+64(SB), Z1, Z4
-	VSUBPS Z4, Z0, Z2
-	VMULPS consts<>+128(SB), Z1, Z4
-	VSUBPS Z4, Z2, Z2
-	VMULPS consts<>+256(SB), Z2, Z3
-	VADDPS consts<>+320(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+384(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+448(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+512(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+576(SB), Z3, Z3
-	VMULPS Z2, Z2, Z4
-	VMULPS Z4, Z3, Z3
-	VADDPS Z2, Z3, Z3
-	VADDPS Z24, Z3, Z3
-	VSCALEFPS.Z Z1, Z3, K1, Z0
-	VCVTPS2PD Y0, Z4
-	VADDPD Z4, Z20, Z20
+	VMOVUPS consts<>+192(SB), Z1
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VSUBPS consts<>+192(SB), Z1, Z3
+	VFNMADD231PS consts<>+64(SB), Z3, Z0
+	VFNMADD231PS consts<>+128(SB), Z3, Z0
+	VMOVUPS consts<>+320(SB), Z2
+	VFMADD213PS consts<>+384(SB), Z0, Z2
+	VFMADD213PS consts<>+448(SB), Z0, Z2
+	VFMADD213PS consts<>+512(SB), Z0, Z2
+	VFMADD213PS consts<>+576(SB), Z0, Z2
+	VFMADD213PS consts<>+640(SB), Z0, Z2
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z0, Z2
+	VSCALEFPS.Z Z3, Z2, K1, Z0
+	VCVTPS2PD Y0, Z1
+	VADDPD Z1, Z20, Z20
 	VEXTRACTF64X4 $1, Z0, Y0
-	VCVTPS2PD Y0, Z4
-	VADDPD Z4, Z21, Z21
+	VCVTPS2PD Y0, Z1
+	VADDPD Z1, Z21, Z21
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -1110,129 +1014,97 @@ TEXT ·logSoftmaxDerivAVX512(SB), NOSPLIT, $0-36
 	MOVQ dy+16(FP), DX
 	MOVQ blocks+24(FP), CX
 	VBROADCASTSS sum+32(FP), Z31
-	VBROADCASTSS consts<>+768(SB), Z22
-	VBROADCASTSS consts<>+832(SB), Z23
-	VBROADCASTSS consts<>+640(SB), Z24
+	VBROADCASTSS consts<>+832(SB), Z22
+	VBROADCASTSS consts<>+896(SB), Z23
+	VBROADCASTSS consts<>+704(SB), Z24
 	XORQ AX, AX
 	SUBQ $4, CX
 	JLT  few
 several:
 	VMOVUPS 0(SI)(AX*1), Z0
-	VMOVUPS 64(SI)(AX*1), Z5
-	VMOVUPS 128(SI)(AX*1), Z10
-	VMOVUPS 192(SI)(AX*1), Z15
+	VMOVUPS 64(SI)(AX*1), Z4
+	VMOVUPS 128(SI)(AX*1), Z8
+	VMOVUPS 192(SI)(AX*1), Z12
 	VCMPPS $22, Z22, Z0, K1
-	VCMPPS $22, Z22, Z5, K2
-	VCMPPS $22, Z22, Z10, K3
-	VCMPPS $22, Z22, Z15, K4
+	VCMPPS $22, Z22, Z4, K2
+	VCMPPS $22, Z22, Z8, K3
+	VCMPPS $22, Z22, Z12, K4
 	VMINPS Z0, Z23, Z0
-	VMINPS Z5, Z23, Z5
-	VMINPS Z10, Z23, Z10
-	VMINPS Z15, Z23, Z15
-	VMULPS consts<>+0(SB), Z0, Z1
-	VMULPS consts<>+0(SB), Z5, Z6
-	VMULPS consts<>+0(SB), Z10, Z11
-	VMULPS consts<>+0(SB), Z15, Z16
-	VADDPS consts<>+192(SB), Z1, Z1
-	VADDPS consts<>+192(SB), Z6, Z6
-	VADDPS consts<>+192(SB), Z11, Z11
-	VADDPS consts<>+192(SB), Z16, Z16
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z6, Z6
-	VSUBPS consts<>+192(SB), Z11, Z11
-	VSUBPS consts<>+192(SB), Z16, Z16
-	VMULPS consts<>+64(SB), Z1, Z4
-	VMULPS consts<>+64(SB), Z6, Z9
-	VMULPS consts<>+64(SB), Z11, Z14
-	VMULPS consts<>+64(SB), Z16, Z19
-	VSUBPS Z4, Z0, Z2
-	VSUBPS Z9, Z5, Z7
-	VSUBPS Z14, Z10, Z12
-	VSUBPS Z19, Z15, Z17
-	VMULPS consts<>+128(SB), Z1, Z4
-	VMULPS consts<>+128(SB), Z6, Z9
-	VMULPS consts<>+128(SB), Z11, Z14
-	VMULPS consts<>+128(SB), Z16, Z19
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z9, Z7, Z7
-	VSUBPS Z14, Z12, Z12
-	VSUBPS Z19, Z17, Z17
-	VMULPS consts<>+256(SB), Z2, Z3
-	VMULPS consts<>+256(SB), Z7, Z8
-	VMULPS consts<>+256(SB), Z12, Z13
-	VMULPS consts<>+256(SB), Z17, Z18
-	VADDPS consts<>+320(SB), Z3, Z3
-	VADDPS consts<>+320(SB), Z8, Z8
-	VADDPS consts<>+320(SB), Z13, Z13
-	VADDPS consts<>+320(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+384(SB), Z3, Z3
-	VADDPS consts<>+384(SB), Z8, Z8
-	VADDPS consts<>+384(SB), Z13, Z13
-	VADDPS consts<>+384(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+448(SB), Z3, Z3
-	VADDPS consts<>+448(SB), Z8, Z8
-	VADDPS consts<>+448(SB), Z13, Z13
-	VADDPS consts<>+448(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+512(SB), Z3, Z3
-	VADDPS consts<>+512(SB), Z8, Z8
-	VADDPS consts<>+512(SB), Z13, Z13
-	VADDPS consts<>+512(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+576(SB), Z3, Z3
-	VADDPS consts<>+576(SB), Z8, Z8
-	VADDPS consts<>+576(SB), Z13, Z13
-	VADDPS consts<>+576(SB), Z18, Z18
-	VMULPS Z2, Z2, Z4
-	VMULPS Z7, Z7, Z9
-	VMULPS Z12, Z12, Z14
-	VMULPS Z17, Z17, Z19
-	VMULPS Z4, Z3, Z3
-	VMULPS Z9, Z8, Z8
-	VMULPS Z14, Z13, Z13
-	VMULPS Z19, Z18, Z18
-	VADDPS Z2, Z3, Z3
-	VADDPS Z7, Z8, Z8
-	VADDPS Z12, Z13, Z13
-	VADDPS Z17, Z18, Z18
-	VADDPS Z24, Z3, Z3
-	VADDPS Z24, Z8, Z8
-	VADDPS Z24, Z13, Z13
-	VADDPS Z24, Z18, Z18
-	VSCALEFPS.Z Z1, Z3, K1, Z0
-	VSCALEFPS.Z Z6, Z8, K2, Z5
-	VSCALEFPS.Z Z11, Z13, K3, Z10
-	VSCALEFPS.Z Z16, Z18, K4, Z15
+	VMINPS Z4, Z23, Z4
+	VMINPS Z8, Z23, Z8
+	VMINPS Z12, Z23, Z12
+	VMOVUPS consts<>+192(SB), Z1
+	VMOVUPS consts<>+192(SB), Z5
+	VMOVUPS consts<>+192(SB), Z9
+	VMOVUPS consts<>+192(SB), Z13
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VFMADD231PS consts<>+0(SB), Z4, Z5
+	VFMADD231PS consts<>+0(SB), Z8, Z9
+	VFMADD231PS consts<>+0(SB), Z12, Z13
+	VSUBPS consts<>+192(SB), Z1, Z3
+	VSUBPS consts<>+192(SB), Z5, Z7
+	VSUBPS consts<>+192(SB), Z9, Z11
+	VSUBPS consts<>+192(SB), Z13, Z15
+	VFNMADD231PS consts<>+64(SB), Z3, Z0
+	VFNMADD231PS consts<>+64(SB), Z7, Z4
+	VFNMADD231PS consts<>+64(SB), Z11, Z8
+	VFNMADD231PS consts<>+64(SB), Z15, Z12
+	VFNMADD231PS consts<>+128(SB), Z3, Z0
+	VFNMADD231PS consts<>+128(SB), Z7, Z4
+	VFNMADD231PS consts<>+128(SB), Z11, Z8
+	VFNMADD231PS consts<>+128(SB), Z15, Z12
+	VMOVUPS consts<>+320(SB), Z2
+	VMOVUPS consts<>+320(SB), Z6
+	VMOVUPS consts<>+320(SB), Z10
+	VMOVUPS consts<>+320(SB), Z14
+	VFMADD213PS consts<>+384(SB), Z0, Z2
+	VFMADD213PS consts<>+384(SB), Z4, Z6
+	VFMADD213PS consts<>+384(SB), Z8, Z10
+	VFMADD213PS consts<>+384(SB), Z12, Z14
+	VFMADD213PS consts<>+448(SB), Z0, Z2
+	VFMADD213PS consts<>+448(SB), Z4, Z6
+	VFMADD213PS consts<>+448(SB), Z8, Z10
+	VFMADD213PS consts<>+448(SB), Z12, Z14
+	VFMADD213PS consts<>+512(SB), Z0, Z2
+	VFMADD213PS consts<>+512(SB), Z4, Z6
+	VFMADD213PS consts<>+512(SB), Z8, Z10
+	VFMADD213PS consts<>+512(SB), Z12, Z14
+	VFMADD213PS consts<>+576(SB), Z0, Z2
+	VFMADD213PS consts<>+576(SB), Z4, Z6
+	VFMADD213PS consts<>+576(SB), Z8, Z10
+	VFMADD213PS consts<>+576(SB), Z12, Z14
+	VFMADD213PS consts<>+640(SB), Z0, Z2
+	VFMADD213PS consts<>+640(SB), Z4, Z6
+	VFMADD213PS consts<>+640(SB), Z8, Z10
+	VFMADD213PS consts<>+640(SB), Z12, Z14
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z4, Z6
+	VFMADD213PS Z24, Z8, Z10
+	VFMADD213PS Z24, Z12, Z14
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z4, Z6
+	VFMADD213PS Z24, Z8, Z10
+	VFMADD213PS Z24, Z12, Z14
+	VSCALEFPS.Z Z3, Z2, K1, Z0
+	VSCALEFPS.Z Z7, Z6, K2, Z4
+	VSCALEFPS.Z Z11, Z10, K3, Z8
+	VSCALEFPS.Z Z15, Z14, K4, Z12
 	VMULPS  Z31, Z0, Z0
-	VMULPS  Z31, Z5, Z5
-	VMULPS  Z31, Z10, Z10
-	VMULPS  Z31, Z15, Z15
-	VMOVUPS 0(DX)(AX*1), Z2
-	VMOVUPS 64(DX)(AX*1), Z7
-	VMOVUPS 128(DX)(AX*1), Z12
-	VMOVUPS 192(DX)(AX*1), Z17
-	VSUBPS  Z0, Z2, Z0
-	VSUBPS  Z5, Z7, Z5
-	VSUBPS  Z10, Z12, Z10
-	VSUBPS  Z15, Z17, Z15
+	VMULPS  Z31, Z4, Z4
+	VMULPS  Z31, Z8, Z8
+	VMULPS  Z31, Z12, Z12
+	VMOVUPS 0(DX)(AX*1), Z1
+	VMOVUPS 64(DX)(AX*1), Z5
+	VMOVUPS 128(DX)(AX*1), Z9
+	VMOVUPS 192(DX)(AX*1), Z13
+	VSUBPS  Z0, Z1, Z0
+	VSUBPS  Z4, Z5, Z4
+	VSUBPS  Z8, Z9, Z8
+	VSUBPS  Z12, Z13, Z12
 	VMOVUPS Z0, 0(DI)(AX*1)
-	VMOVUPS Z5, 64(DI)(AX*1)
-	VMOVUPS Z10, 128(DI)(AX*1)
-	VMOVUPS Z15, 192(DI)(AX*1)
+	VMOVUPS Z4, 64(DI)(AX*1)
+	VMOVUPS Z8, 128(DI)(AX*1)
+	VMOVUPS Z12, 192(DI)(AX*1)
 	ADDQ $256, AX
 	SUBQ $4, CX
 	JGE  several
@@ -1243,31 +1115,23 @@ next:
 	VMOVUPS 0(SI)(AX*1), Z0
 	VCMPPS $22, Z22, Z0, K1
 	VMINPS Z0, Z23, Z0
-	VMULPS consts<>+0(SB), Z0, Z1
-	VADDPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VMULPS consts<>+64(SB), Z1, Z4
-	VSUBPS Z4, Z0, Z2
-	VMULPS consts<>+128(SB), Z1, Z4
-	VSUBPS Z4, Z2, Z2
-	VMULPS consts<>+256(SB), Z2, Z3
-	VADDPS consts<>+320(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+384(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+448(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+512(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+576(SB), Z3, Z3
-	VMULPS Z2, Z2, Z4
-	VMULPS Z4, Z3, Z3
-	VADDPS Z2, Z3, Z3
-	VADDPS Z24, Z3, Z3
-	VSCALEFPS.Z Z1, Z3, K1, Z0
+	VMOVUPS consts<>+192(SB), Z1
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VSUBPS consts<>+192(SB), Z1, Z3
+	VFNMADD231PS consts<>+64(SB), Z3, Z0
+	VFNMADD231PS consts<>+128(SB), Z3, Z0
+	VMOVUPS consts<>+320(SB), Z2
+	VFMADD213PS consts<>+384(SB), Z0, Z2
+	VFMADD213PS consts<>+448(SB), Z0, Z2
+	VFMADD213PS consts<>+512(SB), Z0, Z2
+	VFMADD213PS consts<>+576(SB), Z0, Z2
+	VFMADD213PS consts<>+640(SB), Z0, Z2
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z0, Z2
+	VSCALEFPS.Z Z3, Z2, K1, Z0
 	VMULPS  Z31, Z0, Z0
-	VMOVUPS 0(DX)(AX*1), Z2
-	VSUBPS  Z0, Z2, Z0
+	VMOVUPS 0(DX)(AX*1), Z1
+	VSUBPS  Z0, Z1, Z0
 	VMOVUPS Z0, 0(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
@@ -1281,129 +1145,97 @@ TEXT ·sigmoidAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+768(SB), Z22
-	VBROADCASTSS consts<>+832(SB), Z23
-	VBROADCASTSS consts<>+640(SB), Z24
+	VBROADCASTSS consts<>+832(SB), Z22
+	VBROADCASTSS consts<>+896(SB), Z23
+	VBROADCASTSS consts<>+704(SB), Z24
 	XORQ AX, AX
 	SUBQ $4, CX
 	JLT  few
 several:
 	VMOVUPS 0(SI)(AX*1), Z0
-	VMOVUPS 64(SI)(AX*1), Z5
-	VMOVUPS 128(SI)(AX*1), Z10
-	VMOVUPS 192(SI)(AX*1), Z15
-	VPXORD  consts<>+2624(SB), Z0, Z0
-	VPXORD  consts<>+2624(SB), Z5, Z5
-	VPXORD  consts<>+2624(SB), Z10, Z10
-	VPXORD  consts<>+2624(SB), Z15, Z15
+	VMOVUPS 64(SI)(AX*1), Z4
+	VMOVUPS 128(SI)(AX*1), Z8
+	VMOVUPS 192(SI)(AX*1), Z12
+	VPXORD  consts<>+2688(SB), Z0, Z0
+	VPXORD  consts<>+2688(SB), Z4, Z4
+	VPXORD  consts<>+2688(SB), Z8, Z8
+	VPXORD  consts<>+2688(SB), Z12, Z12
 	VCMPPS $22, Z22, Z0, K1
-	VCMPPS $22, Z22, Z5, K2
-	VCMPPS $22, Z22, Z10, K3
-	VCMPPS $22, Z22, Z15, K4
+	VCMPPS $22, Z22, Z4, K2
+	VCMPPS $22, Z22, Z8, K3
+	VCMPPS $22, Z22, Z12, K4
 	VMINPS Z0, Z23, Z0
-	VMINPS Z5, Z23, Z5
-	VMINPS Z10, Z23, Z10
-	VMINPS Z15, Z23, Z15
-	VMULPS consts<>+0(SB), Z0, Z1
-	VMULPS consts<>+0(SB), Z5, Z6
-	VMULPS consts<>+0(SB), Z10, Z11
-	VMULPS consts<>+0(SB), Z15, Z16
-	VADDPS consts<>+192(SB), Z1, Z1
-	VADDPS consts<>+192(SB), Z6, Z6
-	VADDPS consts<>+192(SB), Z11, Z11
-	VADDPS consts<>+192(SB), Z16, Z16
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z6, Z6
-	VSUBPS consts<>+192(SB), Z11, Z11
-	VSUBPS consts<>+192(SB), Z16, Z16
-	VMULPS consts<>+64(SB), Z1, Z4
-	VMULPS consts<>+64(SB), Z6, Z9
-	VMULPS consts<>+64(SB), Z11, Z14
-	VMULPS consts<>+64(SB), Z16, Z19
-	VSUBPS Z4, Z0, Z2
-	VSUBPS Z9, Z5, Z7
-	VSUBPS Z14, Z10, Z12
-	VSUBPS Z19, Z15, Z17
-	VMULPS consts<>+128(SB), Z1, Z4
-	VMULPS consts<>+128(SB), Z6, Z9
-	VMULPS consts<>+128(SB), Z11, Z14
-	VMULPS consts<>+128(SB), Z16, Z19
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z9, Z7, Z7
-	VSUBPS Z14, Z12, Z12
-	VSUBPS Z19, Z17, Z17
-	VMULPS consts<>+256(SB), Z2, Z3
-	VMULPS consts<>+256(SB), Z7, Z8
-	VMULPS consts<>+256(SB), Z12, Z13
-	VMULPS consts<>+256(SB), Z17, Z18
-	VADDPS consts<>+320(SB), Z3, Z3
-	VADDPS consts<>+320(SB), Z8, Z8
-	VADDPS consts<>+320(SB), Z13, Z13
-	VADDPS consts<>+320(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+384(SB), Z3, Z3
-	VADDPS consts<>+384(SB), Z8, Z8
-	VADDPS consts<>+384(SB), Z13, Z13
-	VADDPS consts<>+384(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+448(SB), Z3, Z3
-	VADDPS consts<>+448(SB), Z8, Z8
-	VADDPS consts<>+448(SB), Z13, Z13
-	VADDPS consts<>+448(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+512(SB), Z3, Z3
-	VADDPS consts<>+512(SB), Z8, Z8
-	VADDPS consts<>+512(SB), Z13, Z13
-	VADDPS consts<>+512(SB), Z18, Z18
-	VMULPS Z2, Z3, Z3
-	VMULPS Z7, Z8, Z8
-	VMULPS Z12, Z13, Z13
-	VMULPS Z17, Z18, Z18
-	VADDPS consts<>+576(SB), Z3, Z3
-	VADDPS consts<>+576(SB), Z8, Z8
-	VADDPS consts<>+576(SB), Z13, Z13
-	VADDPS consts<>+576(SB), Z18, Z18
-	VMULPS Z2, Z2, Z4
-	VMULPS Z7, Z7, Z9
-	VMULPS Z12, Z12, Z14
-	VMULPS Z17, Z17, Z19
-	VMULPS Z4, Z3, Z3
-	VMULPS Z9, Z8, Z8
-	VMULPS Z14, Z13, Z13
-	VMULPS Z19, Z18, Z18
-	VADDPS Z2, Z3, Z3
-	VADDPS Z7, Z8, Z8
-	VADDPS Z12, Z13, Z13
-	VADDPS Z17, Z18, Z18
-	VADDPS Z24, Z3, Z3
-	VADDPS Z24, Z8, Z8
-	VADDPS Z24, Z13, Z13
-	VADDPS Z24, Z18, Z18
-	VSCALEFPS.Z Z1, Z3, K1, Z0
-	VSCALEFPS.Z Z6, Z8, K2, Z5
-	VSCALEFPS.Z Z11, Z13, K3, Z10
-	VSCALEFPS.Z Z16, Z18, K4, Z15
+	VMINPS Z4, Z23, Z4
+	VMINPS Z8, Z23, Z8
+	VMINPS Z12, Z23, Z12
+	VMOVUPS consts<>+192(SB), Z1
+	VMOVUPS consts<>+192(SB), Z5
+	VMOVUPS consts<>+192(SB), Z9
+	VMOVUPS consts<>+192(SB), Z13
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VFMADD231PS consts<>+0(SB), Z4, Z5
+	VFMADD231PS consts<>+0(SB), Z8, Z9
+	VFMADD231PS consts<>+0(SB), Z12, Z13
+	VSUBPS consts<>+192(SB), Z1, Z3
+	VSUBPS consts<>+192(SB), Z5, Z7
+	VSUBPS consts<>+192(SB), Z9, Z11
+	VSUBPS consts<>+192(SB), Z13, Z15
+	VFNMADD231PS consts<>+64(SB), Z3, Z0
+	VFNMADD231PS consts<>+64(SB), Z7, Z4
+	VFNMADD231PS consts<>+64(SB), Z11, Z8
+	VFNMADD231PS consts<>+64(SB), Z15, Z12
+	VFNMADD231PS consts<>+128(SB), Z3, Z0
+	VFNMADD231PS consts<>+128(SB), Z7, Z4
+	VFNMADD231PS consts<>+128(SB), Z11, Z8
+	VFNMADD231PS consts<>+128(SB), Z15, Z12
+	VMOVUPS consts<>+320(SB), Z2
+	VMOVUPS consts<>+320(SB), Z6
+	VMOVUPS consts<>+320(SB), Z10
+	VMOVUPS consts<>+320(SB), Z14
+	VFMADD213PS consts<>+384(SB), Z0, Z2
+	VFMADD213PS consts<>+384(SB), Z4, Z6
+	VFMADD213PS consts<>+384(SB), Z8, Z10
+	VFMADD213PS consts<>+384(SB), Z12, Z14
+	VFMADD213PS consts<>+448(SB), Z0, Z2
+	VFMADD213PS consts<>+448(SB), Z4, Z6
+	VFMADD213PS consts<>+448(SB), Z8, Z10
+	VFMADD213PS consts<>+448(SB), Z12, Z14
+	VFMADD213PS consts<>+512(SB), Z0, Z2
+	VFMADD213PS consts<>+512(SB), Z4, Z6
+	VFMADD213PS consts<>+512(SB), Z8, Z10
+	VFMADD213PS consts<>+512(SB), Z12, Z14
+	VFMADD213PS consts<>+576(SB), Z0, Z2
+	VFMADD213PS consts<>+576(SB), Z4, Z6
+	VFMADD213PS consts<>+576(SB), Z8, Z10
+	VFMADD213PS consts<>+576(SB), Z12, Z14
+	VFMADD213PS consts<>+640(SB), Z0, Z2
+	VFMADD213PS consts<>+640(SB), Z4, Z6
+	VFMADD213PS consts<>+640(SB), Z8, Z10
+	VFMADD213PS consts<>+640(SB), Z12, Z14
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z4, Z6
+	VFMADD213PS Z24, Z8, Z10
+	VFMADD213PS Z24, Z12, Z14
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z4, Z6
+	VFMADD213PS Z24, Z8, Z10
+	VFMADD213PS Z24, Z12, Z14
+	VSCALEFPS.Z Z3, Z2, K1, Z0
+	VSCALEFPS.Z Z7, Z6, K2, Z4
+	VSCALEFPS.Z Z11, Z10, K3, Z8
+	VSCALEFPS.Z Z15, Z14, K4, Z12
 	VADDPS  Z24, Z0, Z0
-	VADDPS  Z24, Z5, Z5
-	VADDPS  Z24, Z10, Z10
-	VADDPS  Z24, Z15, Z15
+	VADDPS  Z24, Z4, Z4
+	VADDPS  Z24, Z8, Z8
+	VADDPS  Z24, Z12, Z12
 	VDIVPS  Z0, Z24, Z0
-	VDIVPS  Z5, Z24, Z5
-	VDIVPS  Z10, Z24, Z10
-	VDIVPS  Z15, Z24, Z15
+	VDIVPS  Z4, Z24, Z4
+	VDIVPS  Z8, Z24, Z8
+	VDIVPS  Z12, Z24, Z12
 	VMOVUPS Z0, 0(DI)(AX*1)
-	VMOVUPS Z5, 64(DI)(AX*1)
-	VMOVUPS Z10, 128(DI)(AX*1)
-	VMOVUPS Z15, 192(DI)(AX*1)
+	VMOVUPS Z4, 64(DI)(AX*1)
+	VMOVUPS Z8, 128(DI)(AX*1)
+	VMOVUPS Z12, 192(DI)(AX*1)
 	ADDQ $256, AX
 	SUBQ $4, CX
 	JGE  several
@@ -1412,31 +1244,23 @@ few:
 	JZ   done
 next:
 	VMOVUPS 0(SI)(AX*1), Z0
-	VPXORD  consts<>+2624(SB), Z0, Z0
+	VPXORD  consts<>+2688(SB), Z0, Z0
 	VCMPPS $22, Z22, Z0, K1
 	VMINPS Z0, Z23, Z0
-	VMULPS consts<>+0(SB), Z0, Z1
-	VADDPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VMULPS consts<>+64(SB), Z1, Z4
-	VSUBPS Z4, Z0, Z2
-	VMULPS consts<>+128(SB), Z1, Z4
-	VSUBPS Z4, Z2, Z2
-	VMULPS consts<>+256(SB), Z2, Z3
-	VADDPS consts<>+320(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+384(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+448(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+512(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+576(SB), Z3, Z3
-	VMULPS Z2, Z2, Z4
-	VMULPS Z4, Z3, Z3
-	VADDPS Z2, Z3, Z3
-	VADDPS Z24, Z3, Z3
-	VSCALEFPS.Z Z1, Z3, K1, Z0
+	VMOVUPS consts<>+192(SB), Z1
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VSUBPS consts<>+192(SB), Z1, Z3
+	VFNMADD231PS consts<>+64(SB), Z3, Z0
+	VFNMADD231PS consts<>+128(SB), Z3, Z0
+	VMOVUPS consts<>+320(SB), Z2
+	VFMADD213PS consts<>+384(SB), Z0, Z2
+	VFMADD213PS consts<>+448(SB), Z0, Z2
+	VFMADD213PS consts<>+512(SB), Z0, Z2
+	VFMADD213PS consts<>+576(SB), Z0, Z2
+	VFMADD213PS consts<>+640(SB), Z0, Z2
+	VFMADD213PS Z24, Z0, Z2
+	VFMADD213PS Z24, Z0, Z2
+	VSCALEFPS.Z Z3, Z2, K1, Z0
 	VADDPS  Z24, Z0, Z0
 	VDIVPS  Z0, Z24, Z0
 	VMOVUPS Z0, 0(DI)(AX*1)
@@ -1452,133 +1276,101 @@ TEXT ·erfcAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+768(SB), Z24
-	VBROADCASTSS consts<>+1024(SB), Z25
-	VBROADCASTSS consts<>+640(SB), Z26
+	VBROADCASTSS consts<>+832(SB), Z24
+	VBROADCASTSS consts<>+1088(SB), Z25
+	VBROADCASTSS consts<>+704(SB), Z26
 	XORQ AX, AX
 	SUBQ $2, CX
 	JLT  few
 several:
-	VMOVUPS 0(SI)(AX*1), Z5
-	VMOVUPS 64(SI)(AX*1), Z13
-	VPANDD  consts<>+2688(SB), Z5, Z4
-	VPANDD  consts<>+2688(SB), Z13, Z12
-	VMINPS Z4, Z25, Z4
-	VMINPS Z12, Z25, Z12
-	VMULPS Z4, Z4, Z0
-	VMULPS Z12, Z12, Z8
-	VPXORD  consts<>+2624(SB), Z0, Z0
-	VPXORD  consts<>+2624(SB), Z8, Z8
-	VMOVUPS Z0, Z6
-	VMOVUPS Z8, Z14
-	VFMADD231PS Z4, Z4, Z6
-	VFMADD231PS Z12, Z12, Z14
-	VMULPS consts<>+960(SB), Z4, Z4
-	VMULPS consts<>+960(SB), Z12, Z12
-	VADDPS Z26, Z4, Z4
-	VADDPS Z26, Z12, Z12
-	VDIVPS Z4, Z26, Z7
-	VDIVPS Z12, Z26, Z15
+	VMOVUPS 0(SI)(AX*1), Z2
+	VMOVUPS 64(SI)(AX*1), Z9
+	VPANDD  consts<>+2752(SB), Z2, Z1
+	VPANDD  consts<>+2752(SB), Z9, Z8
+	VMINPS Z1, Z25, Z1
+	VMINPS Z8, Z25, Z8
+	VMULPS Z1, Z1, Z0
+	VMULPS Z8, Z8, Z7
+	VPXORD  consts<>+2688(SB), Z0, Z0
+	VPXORD  consts<>+2688(SB), Z7, Z7
+	VMOVUPS Z0, Z3
+	VMOVUPS Z7, Z10
+	VFMADD231PS Z1, Z1, Z3
+	VFMADD231PS Z8, Z8, Z10
+	VMOVUPS consts<>+1024(SB), Z4
+	VMOVUPS consts<>+1024(SB), Z11
+	VFMADD213PS Z26, Z1, Z4
+	VFMADD213PS Z26, Z8, Z11
+	VDIVPS Z4, Z26, Z4
+	VDIVPS Z11, Z26, Z11
 	VMAXPS Z0, Z24, Z0
-	VMAXPS Z8, Z24, Z8
-	VMULPS consts<>+0(SB), Z0, Z1
-	VMULPS consts<>+0(SB), Z8, Z9
-	VADDPS consts<>+192(SB), Z1, Z1
-	VADDPS consts<>+192(SB), Z9, Z9
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z9, Z9
-	VMULPS consts<>+64(SB), Z1, Z4
-	VMULPS consts<>+64(SB), Z9, Z12
-	VSUBPS Z4, Z0, Z2
-	VSUBPS Z12, Z8, Z10
-	VMULPS consts<>+128(SB), Z1, Z4
-	VMULPS consts<>+128(SB), Z9, Z12
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z12, Z10, Z10
-	VSUBPS Z6, Z2, Z2
-	VSUBPS Z14, Z10, Z10
-	VMULPS consts<>+256(SB), Z2, Z3
-	VMULPS consts<>+256(SB), Z10, Z11
-	VADDPS consts<>+320(SB), Z3, Z3
-	VADDPS consts<>+320(SB), Z11, Z11
-	VMULPS Z2, Z3, Z3
-	VMULPS Z10, Z11, Z11
-	VADDPS consts<>+384(SB), Z3, Z3
-	VADDPS consts<>+384(SB), Z11, Z11
-	VMULPS Z2, Z3, Z3
-	VMULPS Z10, Z11, Z11
-	VADDPS consts<>+448(SB), Z3, Z3
-	VADDPS consts<>+448(SB), Z11, Z11
-	VMULPS Z2, Z3, Z3
-	VMULPS Z10, Z11, Z11
-	VADDPS consts<>+512(SB), Z3, Z3
-	VADDPS consts<>+512(SB), Z11, Z11
-	VMULPS Z2, Z3, Z3
-	VMULPS Z10, Z11, Z11
-	VADDPS consts<>+576(SB), Z3, Z3
-	VADDPS consts<>+576(SB), Z11, Z11
-	VMULPS Z2, Z2, Z4
-	VMULPS Z10, Z10, Z12
-	VMULPS Z4, Z3, Z3
-	VMULPS Z12, Z11, Z11
-	VADDPS Z2, Z3, Z3
-	VADDPS Z10, Z11, Z11
-	VADDPS Z26, Z3, Z3
-	VADDPS Z26, Z11, Z11
-	VSCALEFPS Z1, Z3, Z0
-	VSCALEFPS Z9, Z11, Z8
-	VMULPS consts<>+1664(SB), Z7, Z3
-	VMULPS consts<>+1664(SB), Z15, Z11
-	VADDPS consts<>+1600(SB), Z3, Z3
-	VADDPS consts<>+1600(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1536(SB), Z3, Z3
-	VADDPS consts<>+1536(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1472(SB), Z3, Z3
-	VADDPS consts<>+1472(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1408(SB), Z3, Z3
-	VADDPS consts<>+1408(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1344(SB), Z3, Z3
-	VADDPS consts<>+1344(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1280(SB), Z3, Z3
-	VADDPS consts<>+1280(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1216(SB), Z3, Z3
-	VADDPS consts<>+1216(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1152(SB), Z3, Z3
-	VADDPS consts<>+1152(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1088(SB), Z3, Z3
-	VADDPS consts<>+1088(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VMULPS Z0, Z3, Z3
-	VMULPS Z8, Z11, Z11
-	VPANDD  consts<>+2624(SB), Z5, Z4
-	VPANDD  consts<>+2624(SB), Z13, Z12
-	VPXORD  Z4, Z3, Z3
-	VPXORD  Z12, Z11, Z11
-	VPSRAD $31, Z5, Z5
-	VPSRAD $31, Z13, Z13
-	VPANDD  consts<>+704(SB), Z5, Z5
-	VPANDD  consts<>+704(SB), Z13, Z13
-	VADDPS Z5, Z3, Z3
-	VADDPS Z13, Z11, Z11
-	VMOVUPS Z3, 0(DI)(AX*1)
-	VMOVUPS Z11, 64(DI)(AX*1)
+	VMAXPS Z7, Z24, Z7
+	VMOVUPS consts<>+192(SB), Z1
+	VMOVUPS consts<>+192(SB), Z8
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VFMADD231PS consts<>+0(SB), Z7, Z8
+	VSUBPS consts<>+192(SB), Z1, Z6
+	VSUBPS consts<>+192(SB), Z8, Z13
+	VFNMADD231PS consts<>+64(SB), Z6, Z0
+	VFNMADD231PS consts<>+64(SB), Z13, Z7
+	VFNMADD231PS consts<>+128(SB), Z6, Z0
+	VFNMADD231PS consts<>+128(SB), Z13, Z7
+	VSUBPS Z3, Z0, Z0
+	VSUBPS Z10, Z7, Z7
+	VMOVUPS consts<>+320(SB), Z5
+	VMOVUPS consts<>+320(SB), Z12
+	VFMADD213PS consts<>+384(SB), Z0, Z5
+	VFMADD213PS consts<>+384(SB), Z7, Z12
+	VFMADD213PS consts<>+448(SB), Z0, Z5
+	VFMADD213PS consts<>+448(SB), Z7, Z12
+	VFMADD213PS consts<>+512(SB), Z0, Z5
+	VFMADD213PS consts<>+512(SB), Z7, Z12
+	VFMADD213PS consts<>+576(SB), Z0, Z5
+	VFMADD213PS consts<>+576(SB), Z7, Z12
+	VFMADD213PS consts<>+640(SB), Z0, Z5
+	VFMADD213PS consts<>+640(SB), Z7, Z12
+	VFMADD213PS Z26, Z0, Z5
+	VFMADD213PS Z26, Z7, Z12
+	VFMADD213PS Z26, Z0, Z5
+	VFMADD213PS Z26, Z7, Z12
+	VSCALEFPS Z6, Z5, Z0
+	VSCALEFPS Z13, Z12, Z7
+	VMOVUPS consts<>+1728(SB), Z5
+	VMOVUPS consts<>+1728(SB), Z12
+	VFMADD213PS consts<>+1664(SB), Z4, Z5
+	VFMADD213PS consts<>+1664(SB), Z11, Z12
+	VFMADD213PS consts<>+1600(SB), Z4, Z5
+	VFMADD213PS consts<>+1600(SB), Z11, Z12
+	VFMADD213PS consts<>+1536(SB), Z4, Z5
+	VFMADD213PS consts<>+1536(SB), Z11, Z12
+	VFMADD213PS consts<>+1472(SB), Z4, Z5
+	VFMADD213PS consts<>+1472(SB), Z11, Z12
+	VFMADD213PS consts<>+1408(SB), Z4, Z5
+	VFMADD213PS consts<>+1408(SB), Z11, Z12
+	VFMADD213PS consts<>+1344(SB), Z4, Z5
+	VFMADD213PS consts<>+1344(SB), Z11, Z12
+	VFMADD213PS consts<>+1280(SB), Z4, Z5
+	VFMADD213PS consts<>+1280(SB), Z11, Z12
+	VFMADD213PS consts<>+1216(SB), Z4, Z5
+	VFMADD213PS consts<>+1216(SB), Z11, Z12
+	VFMADD213PS consts<>+1152(SB), Z4, Z5
+	VFMADD213PS consts<>+1152(SB), Z11, Z12
+	VMULPS Z4, Z5, Z5
+	VMULPS Z11, Z12, Z12
+	VMULPS Z0, Z5, Z5
+	VMULPS Z7, Z12, Z12
+	VPANDD  consts<>+2688(SB), Z2, Z1
+	VPANDD  consts<>+2688(SB), Z9, Z8
+	VPXORD  Z1, Z5, Z5
+	VPXORD  Z8, Z12, Z12
+	VPSRAD $31, Z2, Z2
+	VPSRAD $31, Z9, Z9
+	VPANDD  consts<>+768(SB), Z2, Z2
+	VPANDD  consts<>+768(SB), Z9, Z9
+	VADDPS Z2, Z5, Z5
+	VADDPS Z9, Z12, Z12
+	VMOVUPS Z5, 0(DI)(AX*1)
+	VMOVUPS Z12, 64(DI)(AX*1)
 	ADDQ $128, AX
 	SUBQ $2, CX
 	JGE  several
@@ -1586,66 +1378,50 @@ few:
 	ADDQ $2, CX
 	JZ   done
 next:
-	VMOVUPS 0(SI)(AX*1), Z5
-	VPANDD  consts<>+2688(SB), Z5, Z4
-	VMINPS Z4, Z25, Z4
-	VMULPS Z4, Z4, Z0
-	VPXORD  consts<>+2624(SB), Z0, Z0
-	VMOVUPS Z0, Z6
-	VFMADD231PS Z4, Z4, Z6
-	VMULPS consts<>+960(SB), Z4, Z4
-	VADDPS Z26, Z4, Z4
-	VDIVPS Z4, Z26, Z7
+	VMOVUPS 0(SI)(AX*1), Z2
+	VPANDD  consts<>+2752(SB), Z2, Z1
+	VMINPS Z1, Z25, Z1
+	VMULPS Z1, Z1, Z0
+	VPXORD  consts<>+2688(SB), Z0, Z0
+	VMOVUPS Z0, Z3
+	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS consts<>+1024(SB), Z4
+	VFMADD213PS Z26, Z1, Z4
+	VDIVPS Z4, Z26, Z4
 	VMAXPS Z0, Z24, Z0
-	VMULPS consts<>+0(SB), Z0, Z1
-	VADDPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VMULPS consts<>+64(SB), Z1, Z4
-	VSUBPS Z4, Z0, Z2
-	VMULPS consts<>+128(SB), Z1, Z4
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z6, Z2, Z2
-	VMULPS consts<>+256(SB), Z2, Z3
-	VADDPS consts<>+320(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+384(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+448(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+512(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+576(SB), Z3, Z3
-	VMULPS Z2, Z2, Z4
-	VMULPS Z4, Z3, Z3
-	VADDPS Z2, Z3, Z3
-	VADDPS Z26, Z3, Z3
-	VSCALEFPS Z1, Z3, Z0
-	VMULPS consts<>+1664(SB), Z7, Z3
-	VADDPS consts<>+1600(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1536(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1472(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1408(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1344(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1280(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1216(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1152(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1088(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VMULPS Z0, Z3, Z3
-	VPANDD  consts<>+2624(SB), Z5, Z4
-	VPXORD  Z4, Z3, Z3
-	VPSRAD $31, Z5, Z5
-	VPANDD  consts<>+704(SB), Z5, Z5
-	VADDPS Z5, Z3, Z3
-	VMOVUPS Z3, 0(DI)(AX*1)
+	VMOVUPS consts<>+192(SB), Z1
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VSUBPS consts<>+192(SB), Z1, Z6
+	VFNMADD231PS consts<>+64(SB), Z6, Z0
+	VFNMADD231PS consts<>+128(SB), Z6, Z0
+	VSUBPS Z3, Z0, Z0
+	VMOVUPS consts<>+320(SB), Z5
+	VFMADD213PS consts<>+384(SB), Z0, Z5
+	VFMADD213PS consts<>+448(SB), Z0, Z5
+	VFMADD213PS consts<>+512(SB), Z0, Z5
+	VFMADD213PS consts<>+576(SB), Z0, Z5
+	VFMADD213PS consts<>+640(SB), Z0, Z5
+	VFMADD213PS Z26, Z0, Z5
+	VFMADD213PS Z26, Z0, Z5
+	VSCALEFPS Z6, Z5, Z0
+	VMOVUPS consts<>+1728(SB), Z5
+	VFMADD213PS consts<>+1664(SB), Z4, Z5
+	VFMADD213PS consts<>+1600(SB), Z4, Z5
+	VFMADD213PS consts<>+1536(SB), Z4, Z5
+	VFMADD213PS consts<>+1472(SB), Z4, Z5
+	VFMADD213PS consts<>+1408(SB), Z4, Z5
+	VFMADD213PS consts<>+1344(SB), Z4, Z5
+	VFMADD213PS consts<>+1280(SB), Z4, Z5
+	VFMADD213PS consts<>+1216(SB), Z4, Z5
+	VFMADD213PS consts<>+1152(SB), Z4, Z5
+	VMULPS Z4, Z5, Z5
+	VMULPS Z0, Z5, Z5
+	VPANDD  consts<>+2688(SB), Z2, Z1
+	VPXORD  Z1, Z5, Z5
+	VPSRAD $31, Z2, Z2
+	VPANDD  consts<>+768(SB), Z2, Z2
+	VADDPS Z2, Z5, Z5
+	VMOVUPS Z5, 0(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -1659,137 +1435,105 @@ TEXT ·geluAVX512(SB), NOSPLIT, $0-32
 	MOVQ x+8(FP), SI
 	MOVQ t+16(FP), DX
 	MOVQ blocks+24(FP), CX
-	VBROADCASTSS consts<>+768(SB), Z24
-	VBROADCASTSS consts<>+1024(SB), Z25
-	VBROADCASTSS consts<>+640(SB), Z26
+	VBROADCASTSS consts<>+832(SB), Z24
+	VBROADCASTSS consts<>+1088(SB), Z25
+	VBROADCASTSS consts<>+704(SB), Z26
 	XORQ AX, AX
 	SUBQ $2, CX
 	JLT  few
 several:
-	VMOVUPS 0(DX)(AX*1), Z5
-	VMOVUPS 64(DX)(AX*1), Z13
-	VPXORD  consts<>+2624(SB), Z5, Z5
-	VPXORD  consts<>+2624(SB), Z13, Z13
-	VPANDD  consts<>+2688(SB), Z5, Z4
-	VPANDD  consts<>+2688(SB), Z13, Z12
-	VMINPS Z4, Z25, Z4
-	VMINPS Z12, Z25, Z12
-	VMULPS Z4, Z4, Z0
-	VMULPS Z12, Z12, Z8
-	VPXORD  consts<>+2624(SB), Z0, Z0
-	VPXORD  consts<>+2624(SB), Z8, Z8
-	VMOVUPS Z0, Z6
-	VMOVUPS Z8, Z14
-	VFMADD231PS Z4, Z4, Z6
-	VFMADD231PS Z12, Z12, Z14
-	VMULPS consts<>+960(SB), Z4, Z4
-	VMULPS consts<>+960(SB), Z12, Z12
-	VADDPS Z26, Z4, Z4
-	VADDPS Z26, Z12, Z12
-	VDIVPS Z4, Z26, Z7
-	VDIVPS Z12, Z26, Z15
+	VMOVUPS 0(DX)(AX*1), Z2
+	VMOVUPS 64(DX)(AX*1), Z9
+	VPXORD  consts<>+2688(SB), Z2, Z2
+	VPXORD  consts<>+2688(SB), Z9, Z9
+	VPANDD  consts<>+2752(SB), Z2, Z1
+	VPANDD  consts<>+2752(SB), Z9, Z8
+	VMINPS Z1, Z25, Z1
+	VMINPS Z8, Z25, Z8
+	VMULPS Z1, Z1, Z0
+	VMULPS Z8, Z8, Z7
+	VPXORD  consts<>+2688(SB), Z0, Z0
+	VPXORD  consts<>+2688(SB), Z7, Z7
+	VMOVUPS Z0, Z3
+	VMOVUPS Z7, Z10
+	VFMADD231PS Z1, Z1, Z3
+	VFMADD231PS Z8, Z8, Z10
+	VMOVUPS consts<>+1024(SB), Z4
+	VMOVUPS consts<>+1024(SB), Z11
+	VFMADD213PS Z26, Z1, Z4
+	VFMADD213PS Z26, Z8, Z11
+	VDIVPS Z4, Z26, Z4
+	VDIVPS Z11, Z26, Z11
 	VMAXPS Z0, Z24, Z0
-	VMAXPS Z8, Z24, Z8
-	VMULPS consts<>+0(SB), Z0, Z1
-	VMULPS consts<>+0(SB), Z8, Z9
-	VADDPS consts<>+192(SB), Z1, Z1
-	VADDPS consts<>+192(SB), Z9, Z9
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z9, Z9
-	VMULPS consts<>+64(SB), Z1, Z4
-	VMULPS consts<>+64(SB), Z9, Z12
-	VSUBPS Z4, Z0, Z2
-	VSUBPS Z12, Z8, Z10
-	VMULPS consts<>+128(SB), Z1, Z4
-	VMULPS consts<>+128(SB), Z9, Z12
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z12, Z10, Z10
-	VSUBPS Z6, Z2, Z2
-	VSUBPS Z14, Z10, Z10
-	VMULPS consts<>+256(SB), Z2, Z3
-	VMULPS consts<>+256(SB), Z10, Z11
-	VADDPS consts<>+320(SB), Z3, Z3
-	VADDPS consts<>+320(SB), Z11, Z11
-	VMULPS Z2, Z3, Z3
-	VMULPS Z10, Z11, Z11
-	VADDPS consts<>+384(SB), Z3, Z3
-	VADDPS consts<>+384(SB), Z11, Z11
-	VMULPS Z2, Z3, Z3
-	VMULPS Z10, Z11, Z11
-	VADDPS consts<>+448(SB), Z3, Z3
-	VADDPS consts<>+448(SB), Z11, Z11
-	VMULPS Z2, Z3, Z3
-	VMULPS Z10, Z11, Z11
-	VADDPS consts<>+512(SB), Z3, Z3
-	VADDPS consts<>+512(SB), Z11, Z11
-	VMULPS Z2, Z3, Z3
-	VMULPS Z10, Z11, Z11
-	VADDPS consts<>+576(SB), Z3, Z3
-	VADDPS consts<>+576(SB), Z11, Z11
-	VMULPS Z2, Z2, Z4
-	VMULPS Z10, Z10, Z12
-	VMULPS Z4, Z3, Z3
-	VMULPS Z12, Z11, Z11
-	VADDPS Z2, Z3, Z3
-	VADDPS Z10, Z11, Z11
-	VADDPS Z26, Z3, Z3
-	VADDPS Z26, Z11, Z11
-	VSCALEFPS Z1, Z3, Z0
-	VSCALEFPS Z9, Z11, Z8
-	VMULPS consts<>+1664(SB), Z7, Z3
-	VMULPS consts<>+1664(SB), Z15, Z11
-	VADDPS consts<>+1600(SB), Z3, Z3
-	VADDPS consts<>+1600(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1536(SB), Z3, Z3
-	VADDPS consts<>+1536(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1472(SB), Z3, Z3
-	VADDPS consts<>+1472(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1408(SB), Z3, Z3
-	VADDPS consts<>+1408(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1344(SB), Z3, Z3
-	VADDPS consts<>+1344(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1280(SB), Z3, Z3
-	VADDPS consts<>+1280(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1216(SB), Z3, Z3
-	VADDPS consts<>+1216(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1152(SB), Z3, Z3
-	VADDPS consts<>+1152(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VADDPS consts<>+1088(SB), Z3, Z3
-	VADDPS consts<>+1088(SB), Z11, Z11
-	VMULPS Z7, Z3, Z3
-	VMULPS Z15, Z11, Z11
-	VMULPS Z0, Z3, Z3
-	VMULPS Z8, Z11, Z11
-	VPANDD  consts<>+2624(SB), Z5, Z4
-	VPANDD  consts<>+2624(SB), Z13, Z12
-	VPXORD  Z4, Z3, Z3
-	VPXORD  Z12, Z11, Z11
-	VPSRAD $31, Z5, Z5
-	VPSRAD $31, Z13, Z13
-	VPANDD  consts<>+704(SB), Z5, Z5
-	VPANDD  consts<>+704(SB), Z13, Z13
-	VADDPS Z5, Z3, Z3
-	VADDPS Z13, Z11, Z11
-	VMULPS 0(SI)(AX*1), Z3, Z3
-	VMULPS 64(SI)(AX*1), Z11, Z11
-	VMOVUPS Z3, 0(DI)(AX*1)
-	VMOVUPS Z11, 64(DI)(AX*1)
+	VMAXPS Z7, Z24, Z7
+	VMOVUPS consts<>+192(SB), Z1
+	VMOVUPS consts<>+192(SB), Z8
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VFMADD231PS consts<>+0(SB), Z7, Z8
+	VSUBPS consts<>+192(SB), Z1, Z6
+	VSUBPS consts<>+192(SB), Z8, Z13
+	VFNMADD231PS consts<>+64(SB), Z6, Z0
+	VFNMADD231PS consts<>+64(SB), Z13, Z7
+	VFNMADD231PS consts<>+128(SB), Z6, Z0
+	VFNMADD231PS consts<>+128(SB), Z13, Z7
+	VSUBPS Z3, Z0, Z0
+	VSUBPS Z10, Z7, Z7
+	VMOVUPS consts<>+320(SB), Z5
+	VMOVUPS consts<>+320(SB), Z12
+	VFMADD213PS consts<>+384(SB), Z0, Z5
+	VFMADD213PS consts<>+384(SB), Z7, Z12
+	VFMADD213PS consts<>+448(SB), Z0, Z5
+	VFMADD213PS consts<>+448(SB), Z7, Z12
+	VFMADD213PS consts<>+512(SB), Z0, Z5
+	VFMADD213PS consts<>+512(SB), Z7, Z12
+	VFMADD213PS consts<>+576(SB), Z0, Z5
+	VFMADD213PS consts<>+576(SB), Z7, Z12
+	VFMADD213PS consts<>+640(SB), Z0, Z5
+	VFMADD213PS consts<>+640(SB), Z7, Z12
+	VFMADD213PS Z26, Z0, Z5
+	VFMADD213PS Z26, Z7, Z12
+	VFMADD213PS Z26, Z0, Z5
+	VFMADD213PS Z26, Z7, Z12
+	VSCALEFPS Z6, Z5, Z0
+	VSCALEFPS Z13, Z12, Z7
+	VMOVUPS consts<>+1728(SB), Z5
+	VMOVUPS consts<>+1728(SB), Z12
+	VFMADD213PS consts<>+1664(SB), Z4, Z5
+	VFMADD213PS consts<>+1664(SB), Z11, Z12
+	VFMADD213PS consts<>+1600(SB), Z4, Z5
+	VFMADD213PS consts<>+1600(SB), Z11, Z12
+	VFMADD213PS consts<>+1536(SB), Z4, Z5
+	VFMADD213PS consts<>+1536(SB), Z11, Z12
+	VFMADD213PS consts<>+1472(SB), Z4, Z5
+	VFMADD213PS consts<>+1472(SB), Z11, Z12
+	VFMADD213PS consts<>+1408(SB), Z4, Z5
+	VFMADD213PS consts<>+1408(SB), Z11, Z12
+	VFMADD213PS consts<>+1344(SB), Z4, Z5
+	VFMADD213PS consts<>+1344(SB), Z11, Z12
+	VFMADD213PS consts<>+1280(SB), Z4, Z5
+	VFMADD213PS consts<>+1280(SB), Z11, Z12
+	VFMADD213PS consts<>+1216(SB), Z4, Z5
+	VFMADD213PS consts<>+1216(SB), Z11, Z12
+	VFMADD213PS consts<>+1152(SB), Z4, Z5
+	VFMADD213PS consts<>+1152(SB), Z11, Z12
+	VMULPS Z4, Z5, Z5
+	VMULPS Z11, Z12, Z12
+	VMULPS Z0, Z5, Z5
+	VMULPS Z7, Z12, Z12
+	VPANDD  consts<>+2688(SB), Z2, Z1
+	VPANDD  consts<>+2688(SB), Z9, Z8
+	VPXORD  Z1, Z5, Z5
+	VPXORD  Z8, Z12, Z12
+	VPSRAD $31, Z2, Z2
+	VPSRAD $31, Z9, Z9
+	VPANDD  consts<>+768(SB), Z2, Z2
+	VPANDD  consts<>+768(SB), Z9, Z9
+	VADDPS Z2, Z5, Z5
+	VADDPS Z9, Z12, Z12
+	VMULPS 0(SI)(AX*1), Z5, Z5
+	VMULPS 64(SI)(AX*1), Z12, Z12
+	VMOVUPS Z5, 0(DI)(AX*1)
+	VMOVUPS Z12, 64(DI)(AX*1)
 	ADDQ $128, AX
 	SUBQ $2, CX
 	JGE  several
@@ -1797,68 +1541,52 @@ few:
 	ADDQ $2, CX
 	JZ   done
 next:
-	VMOVUPS 0(DX)(AX*1), Z5
-	VPXORD  consts<>+2624(SB), Z5, Z5
-	VPANDD  consts<>+2688(SB), Z5, Z4
-	VMINPS Z4, Z25, Z4
-	VMULPS Z4, Z4, Z0
-	VPXORD  consts<>+2624(SB), Z0, Z0
-	VMOVUPS Z0, Z6
-	VFMADD231PS Z4, Z4, Z6
-	VMULPS consts<>+960(SB), Z4, Z4
-	VADDPS Z26, Z4, Z4
-	VDIVPS Z4, Z26, Z7
+	VMOVUPS 0(DX)(AX*1), Z2
+	VPXORD  consts<>+2688(SB), Z2, Z2
+	VPANDD  consts<>+2752(SB), Z2, Z1
+	VMINPS Z1, Z25, Z1
+	VMULPS Z1, Z1, Z0
+	VPXORD  consts<>+2688(SB), Z0, Z0
+	VMOVUPS Z0, Z3
+	VFMADD231PS Z1, Z1, Z3
+	VMOVUPS consts<>+1024(SB), Z4
+	VFMADD213PS Z26, Z1, Z4
+	VDIVPS Z4, Z26, Z4
 	VMAXPS Z0, Z24, Z0
-	VMULPS consts<>+0(SB), Z0, Z1
-	VADDPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VMULPS consts<>+64(SB), Z1, Z4
-	VSUBPS Z4, Z0, Z2
-	VMULPS consts<>+128(SB), Z1, Z4
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z6, Z2, Z2
-	VMULPS consts<>+256(SB), Z2, Z3
-	VADDPS consts<>+320(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+384(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+448(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+512(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+576(SB), Z3, Z3
-	VMULPS Z2, Z2, Z4
-	VMULPS Z4, Z3, Z3
-	VADDPS Z2, Z3, Z3
-	VADDPS Z26, Z3, Z3
-	VSCALEFPS Z1, Z3, Z0
-	VMULPS consts<>+1664(SB), Z7, Z3
-	VADDPS consts<>+1600(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1536(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1472(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1408(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1344(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1280(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1216(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1152(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VADDPS consts<>+1088(SB), Z3, Z3
-	VMULPS Z7, Z3, Z3
-	VMULPS Z0, Z3, Z3
-	VPANDD  consts<>+2624(SB), Z5, Z4
-	VPXORD  Z4, Z3, Z3
-	VPSRAD $31, Z5, Z5
-	VPANDD  consts<>+704(SB), Z5, Z5
-	VADDPS Z5, Z3, Z3
-	VMULPS 0(SI)(AX*1), Z3, Z3
-	VMOVUPS Z3, 0(DI)(AX*1)
+	VMOVUPS consts<>+192(SB), Z1
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VSUBPS consts<>+192(SB), Z1, Z6
+	VFNMADD231PS consts<>+64(SB), Z6, Z0
+	VFNMADD231PS consts<>+128(SB), Z6, Z0
+	VSUBPS Z3, Z0, Z0
+	VMOVUPS consts<>+320(SB), Z5
+	VFMADD213PS consts<>+384(SB), Z0, Z5
+	VFMADD213PS consts<>+448(SB), Z0, Z5
+	VFMADD213PS consts<>+512(SB), Z0, Z5
+	VFMADD213PS consts<>+576(SB), Z0, Z5
+	VFMADD213PS consts<>+640(SB), Z0, Z5
+	VFMADD213PS Z26, Z0, Z5
+	VFMADD213PS Z26, Z0, Z5
+	VSCALEFPS Z6, Z5, Z0
+	VMOVUPS consts<>+1728(SB), Z5
+	VFMADD213PS consts<>+1664(SB), Z4, Z5
+	VFMADD213PS consts<>+1600(SB), Z4, Z5
+	VFMADD213PS consts<>+1536(SB), Z4, Z5
+	VFMADD213PS consts<>+1472(SB), Z4, Z5
+	VFMADD213PS consts<>+1408(SB), Z4, Z5
+	VFMADD213PS consts<>+1344(SB), Z4, Z5
+	VFMADD213PS consts<>+1280(SB), Z4, Z5
+	VFMADD213PS consts<>+1216(SB), Z4, Z5
+	VFMADD213PS consts<>+1152(SB), Z4, Z5
+	VMULPS Z4, Z5, Z5
+	VMULPS Z0, Z5, Z5
+	VPANDD  consts<>+2688(SB), Z2, Z1
+	VPXORD  Z1, Z5, Z5
+	VPSRAD $31, Z2, Z2
+	VPANDD  consts<>+768(SB), Z2, Z2
+	VADDPS Z2, Z5, Z5
+	VMULPS 0(SI)(AX*1), Z5, Z5
+	VMOVUPS Z5, 0(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
 	JNZ  next
@@ -1871,152 +1599,112 @@ TEXT ·tanhAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+896(SB), Z24
-	VBROADCASTSS consts<>+640(SB), Z25
+	VBROADCASTSS consts<>+960(SB), Z24
+	VBROADCASTSS consts<>+704(SB), Z25
 	XORQ AX, AX
 	SUBQ $4, CX
 	JLT  few
 several:
-	VMOVUPS 0(SI)(AX*1), Z5
-	VMOVUPS 64(SI)(AX*1), Z11
-	VMOVUPS 128(SI)(AX*1), Z17
-	VMOVUPS 192(SI)(AX*1), Z23
-	VPANDD  consts<>+2688(SB), Z5, Z0
-	VPANDD  consts<>+2688(SB), Z11, Z6
-	VPANDD  consts<>+2688(SB), Z17, Z12
-	VPANDD  consts<>+2688(SB), Z23, Z18
+	VMOVUPS 0(SI)(AX*1), Z2
+	VMOVUPS 64(SI)(AX*1), Z7
+	VMOVUPS 128(SI)(AX*1), Z12
+	VMOVUPS 192(SI)(AX*1), Z17
+	VPANDD  consts<>+2752(SB), Z2, Z0
+	VPANDD  consts<>+2752(SB), Z7, Z5
+	VPANDD  consts<>+2752(SB), Z12, Z10
+	VPANDD  consts<>+2752(SB), Z17, Z15
 	VADDPS  Z0, Z0, Z0
-	VADDPS  Z6, Z6, Z6
-	VADDPS  Z12, Z12, Z12
-	VADDPS  Z18, Z18, Z18
+	VADDPS  Z5, Z5, Z5
+	VADDPS  Z10, Z10, Z10
+	VADDPS  Z15, Z15, Z15
 	VMINPS Z0, Z24, Z0
-	VMINPS Z6, Z24, Z6
-	VMINPS Z12, Z24, Z12
-	VMINPS Z18, Z24, Z18
-	VMULPS consts<>+0(SB), Z0, Z1
-	VMULPS consts<>+0(SB), Z6, Z7
-	VMULPS consts<>+0(SB), Z12, Z13
-	VMULPS consts<>+0(SB), Z18, Z19
-	VADDPS consts<>+192(SB), Z1, Z1
-	VADDPS consts<>+192(SB), Z7, Z7
-	VADDPS consts<>+192(SB), Z13, Z13
-	VADDPS consts<>+192(SB), Z19, Z19
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z7, Z7
-	VSUBPS consts<>+192(SB), Z13, Z13
-	VSUBPS consts<>+192(SB), Z19, Z19
-	VMULPS consts<>+64(SB), Z1, Z4
-	VMULPS consts<>+64(SB), Z7, Z10
-	VMULPS consts<>+64(SB), Z13, Z16
-	VMULPS consts<>+64(SB), Z19, Z22
-	VSUBPS Z4, Z0, Z2
-	VSUBPS Z10, Z6, Z8
-	VSUBPS Z16, Z12, Z14
-	VSUBPS Z22, Z18, Z20
-	VMULPS consts<>+128(SB), Z1, Z4
-	VMULPS consts<>+128(SB), Z7, Z10
-	VMULPS consts<>+128(SB), Z13, Z16
-	VMULPS consts<>+128(SB), Z19, Z22
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z10, Z8, Z8
-	VSUBPS Z16, Z14, Z14
-	VSUBPS Z22, Z20, Z20
-	VMULPS consts<>+256(SB), Z2, Z3
-	VMULPS consts<>+256(SB), Z8, Z9
-	VMULPS consts<>+256(SB), Z14, Z15
-	VMULPS consts<>+256(SB), Z20, Z21
-	VADDPS consts<>+320(SB), Z3, Z3
-	VADDPS consts<>+320(SB), Z9, Z9
-	VADDPS consts<>+320(SB), Z15, Z15
-	VADDPS consts<>+320(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+384(SB), Z3, Z3
-	VADDPS consts<>+384(SB), Z9, Z9
-	VADDPS consts<>+384(SB), Z15, Z15
-	VADDPS consts<>+384(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+448(SB), Z3, Z3
-	VADDPS consts<>+448(SB), Z9, Z9
-	VADDPS consts<>+448(SB), Z15, Z15
-	VADDPS consts<>+448(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+512(SB), Z3, Z3
-	VADDPS consts<>+512(SB), Z9, Z9
-	VADDPS consts<>+512(SB), Z15, Z15
-	VADDPS consts<>+512(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+576(SB), Z3, Z3
-	VADDPS consts<>+576(SB), Z9, Z9
-	VADDPS consts<>+576(SB), Z15, Z15
-	VADDPS consts<>+576(SB), Z21, Z21
-	VMULPS Z2, Z2, Z4
-	VMULPS Z8, Z8, Z10
-	VMULPS Z14, Z14, Z16
-	VMULPS Z20, Z20, Z22
-	VMULPS Z4, Z3, Z3
-	VMULPS Z10, Z9, Z9
-	VMULPS Z16, Z15, Z15
-	VMULPS Z22, Z21, Z21
-	VADDPS Z2, Z3, Z3
-	VADDPS Z8, Z9, Z9
-	VADDPS Z14, Z15, Z15
-	VADDPS Z20, Z21, Z21
-	VCVTPS2DQ Z1, Z1
-	VCVTPS2DQ Z7, Z7
-	VCVTPS2DQ Z13, Z13
-	VCVTPS2DQ Z19, Z19
-	VPADDD consts<>+2752(SB), Z1, Z1
-	VPADDD consts<>+2752(SB), Z7, Z7
-	VPADDD consts<>+2752(SB), Z13, Z13
-	VPADDD consts<>+2752(SB), Z19, Z19
+	VMINPS Z5, Z24, Z5
+	VMINPS Z10, Z24, Z10
+	VMINPS Z15, Z24, Z15
+	VMOVUPS consts<>+256(SB), Z1
+	VMOVUPS consts<>+256(SB), Z6
+	VMOVUPS consts<>+256(SB), Z11
+	VMOVUPS consts<>+256(SB), Z16
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VFMADD231PS consts<>+0(SB), Z5, Z6
+	VFMADD231PS consts<>+0(SB), Z10, Z11
+	VFMADD231PS consts<>+0(SB), Z15, Z16
+	VSUBPS consts<>+256(SB), Z1, Z4
+	VSUBPS consts<>+256(SB), Z6, Z9
+	VSUBPS consts<>+256(SB), Z11, Z14
+	VSUBPS consts<>+256(SB), Z16, Z19
+	VFNMADD231PS consts<>+64(SB), Z4, Z0
+	VFNMADD231PS consts<>+64(SB), Z9, Z5
+	VFNMADD231PS consts<>+64(SB), Z14, Z10
+	VFNMADD231PS consts<>+64(SB), Z19, Z15
+	VFNMADD231PS consts<>+128(SB), Z4, Z0
+	VFNMADD231PS consts<>+128(SB), Z9, Z5
+	VFNMADD231PS consts<>+128(SB), Z14, Z10
+	VFNMADD231PS consts<>+128(SB), Z19, Z15
+	VMOVUPS consts<>+320(SB), Z3
+	VMOVUPS consts<>+320(SB), Z8
+	VMOVUPS consts<>+320(SB), Z13
+	VMOVUPS consts<>+320(SB), Z18
+	VFMADD213PS consts<>+384(SB), Z0, Z3
+	VFMADD213PS consts<>+384(SB), Z5, Z8
+	VFMADD213PS consts<>+384(SB), Z10, Z13
+	VFMADD213PS consts<>+384(SB), Z15, Z18
+	VFMADD213PS consts<>+448(SB), Z0, Z3
+	VFMADD213PS consts<>+448(SB), Z5, Z8
+	VFMADD213PS consts<>+448(SB), Z10, Z13
+	VFMADD213PS consts<>+448(SB), Z15, Z18
+	VFMADD213PS consts<>+512(SB), Z0, Z3
+	VFMADD213PS consts<>+512(SB), Z5, Z8
+	VFMADD213PS consts<>+512(SB), Z10, Z13
+	VFMADD213PS consts<>+512(SB), Z15, Z18
+	VFMADD213PS consts<>+576(SB), Z0, Z3
+	VFMADD213PS consts<>+576(SB), Z5, Z8
+	VFMADD213PS consts<>+576(SB), Z10, Z13
+	VFMADD213PS consts<>+576(SB), Z15, Z18
+	VFMADD213PS consts<>+640(SB), Z0, Z3
+	VFMADD213PS consts<>+640(SB), Z5, Z8
+	VFMADD213PS consts<>+640(SB), Z10, Z13
+	VFMADD213PS consts<>+640(SB), Z15, Z18
+	VMULPS Z0, Z3, Z3
+	VMULPS Z5, Z8, Z8
+	VMULPS Z10, Z13, Z13
+	VMULPS Z15, Z18, Z18
+	VFMADD213PS Z0, Z0, Z3
+	VFMADD213PS Z5, Z5, Z8
+	VFMADD213PS Z10, Z10, Z13
+	VFMADD213PS Z15, Z15, Z18
 	VPSLLD $23, Z1, Z1
-	VPSLLD $23, Z7, Z7
-	VPSLLD $23, Z13, Z13
-	VPSLLD $23, Z19, Z19
-	VMULPS Z1, Z3, Z3
-	VMULPS Z7, Z9, Z9
-	VMULPS Z13, Z15, Z15
-	VMULPS Z19, Z21, Z21
-	VSUBPS Z25, Z1, Z1
-	VSUBPS Z25, Z7, Z7
-	VSUBPS Z25, Z13, Z13
-	VSUBPS Z25, Z19, Z19
-	VADDPS Z1, Z3, Z3
-	VADDPS Z7, Z9, Z9
-	VADDPS Z13, Z15, Z15
-	VADDPS Z19, Z21, Z21
-	VADDPS consts<>+704(SB), Z3, Z4
-	VADDPS consts<>+704(SB), Z9, Z10
-	VADDPS consts<>+704(SB), Z15, Z16
-	VADDPS consts<>+704(SB), Z21, Z22
-	VDIVPS Z4, Z3, Z3
-	VDIVPS Z10, Z9, Z9
-	VDIVPS Z16, Z15, Z15
-	VDIVPS Z22, Z21, Z21
-	VPANDD consts<>+2624(SB), Z5, Z5
-	VPANDD consts<>+2624(SB), Z11, Z11
-	VPANDD consts<>+2624(SB), Z17, Z17
-	VPANDD consts<>+2624(SB), Z23, Z23
-	VPORD Z5, Z3, Z3
-	VPORD Z11, Z9, Z9
-	VPORD Z17, Z15, Z15
-	VPORD Z23, Z21, Z21
+	VPSLLD $23, Z6, Z6
+	VPSLLD $23, Z11, Z11
+	VPSLLD $23, Z16, Z16
+	VSUBPS consts<>+1024(SB), Z1, Z0
+	VSUBPS consts<>+1024(SB), Z6, Z5
+	VSUBPS consts<>+1024(SB), Z11, Z10
+	VSUBPS consts<>+1024(SB), Z16, Z15
+	VFMADD213PS Z0, Z1, Z3
+	VFMADD213PS Z5, Z6, Z8
+	VFMADD213PS Z10, Z11, Z13
+	VFMADD213PS Z15, Z16, Z18
+	VADDPS Z25, Z3, Z1
+	VADDPS Z25, Z8, Z6
+	VADDPS Z25, Z13, Z11
+	VADDPS Z25, Z18, Z16
+	VDIVPS Z1, Z3, Z3
+	VDIVPS Z6, Z8, Z8
+	VDIVPS Z11, Z13, Z13
+	VDIVPS Z16, Z18, Z18
+	VPANDD consts<>+2688(SB), Z2, Z2
+	VPANDD consts<>+2688(SB), Z7, Z7
+	VPANDD consts<>+2688(SB), Z12, Z12
+	VPANDD consts<>+2688(SB), Z17, Z17
+	VPORD Z2, Z3, Z3
+	VPORD Z7, Z8, Z8
+	VPORD Z12, Z13, Z13
+	VPORD Z17, Z18, Z18
 	VMOVUPS Z3, 0(DI)(AX*1)
-	VMOVUPS Z9, 64(DI)(AX*1)
-	VMOVUPS Z15, 128(DI)(AX*1)
-	VMOVUPS Z21, 192(DI)(AX*1)
+	VMOVUPS Z8, 64(DI)(AX*1)
+	VMOVUPS Z13, 128(DI)(AX*1)
+	VMOVUPS Z18, 192(DI)(AX*1)
 	ADDQ $256, AX
 	SUBQ $4, CX
 	JGE  several
@@ -2024,40 +1712,30 @@ few:
 	ADDQ $4, CX
 	JZ   done
 next:
-	VMOVUPS 0(SI)(AX*1), Z5
-	VPANDD  consts<>+2688(SB), Z5, Z0
+	VMOVUPS 0(SI)(AX*1), Z2
+	VPANDD  consts<>+2752(SB), Z2, Z0
 	VADDPS  Z0, Z0, Z0
 	VMINPS Z0, Z24, Z0
-	VMULPS consts<>+0(SB), Z0, Z1
-	VADDPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VMULPS consts<>+64(SB), Z1, Z4
-	VSUBPS Z4, Z0, Z2
-	VMULPS consts<>+128(SB), Z1, Z4
-	VSUBPS Z4, Z2, Z2
-	VMULPS consts<>+256(SB), Z2, Z3
-	VADDPS consts<>+320(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+384(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+448(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+512(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+576(SB), Z3, Z3
-	VMULPS Z2, Z2, Z4
-	VMULPS Z4, Z3, Z3
-	VADDPS Z2, Z3, Z3
-	VCVTPS2DQ Z1, Z1
-	VPADDD consts<>+2752(SB), Z1, Z1
+	VMOVUPS consts<>+256(SB), Z1
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VSUBPS consts<>+256(SB), Z1, Z4
+	VFNMADD231PS consts<>+64(SB), Z4, Z0
+	VFNMADD231PS consts<>+128(SB), Z4, Z0
+	VMOVUPS consts<>+320(SB), Z3
+	VFMADD213PS consts<>+384(SB), Z0, Z3
+	VFMADD213PS consts<>+448(SB), Z0, Z3
+	VFMADD213PS consts<>+512(SB), Z0, Z3
+	VFMADD213PS consts<>+576(SB), Z0, Z3
+	VFMADD213PS consts<>+640(SB), Z0, Z3
+	VMULPS Z0, Z3, Z3
+	VFMADD213PS Z0, Z0, Z3
 	VPSLLD $23, Z1, Z1
-	VMULPS Z1, Z3, Z3
-	VSUBPS Z25, Z1, Z1
-	VADDPS Z1, Z3, Z3
-	VADDPS consts<>+704(SB), Z3, Z4
-	VDIVPS Z4, Z3, Z3
-	VPANDD consts<>+2624(SB), Z5, Z5
-	VPORD Z5, Z3, Z3
+	VSUBPS consts<>+1024(SB), Z1, Z0
+	VFMADD213PS Z0, Z1, Z3
+	VADDPS Z25, Z3, Z1
+	VDIVPS Z1, Z3, Z3
+	VPANDD consts<>+2688(SB), Z2, Z2
+	VPORD Z2, Z3, Z3
 	VMOVUPS Z3, 0(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
@@ -2071,148 +1749,108 @@ TEXT ·expm1AVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+2496(SB), Z24
-	VBROADCASTSS consts<>+832(SB), Z25
+	VBROADCASTSS consts<>+2560(SB), Z24
+	VBROADCASTSS consts<>+896(SB), Z25
 	XORQ AX, AX
 	SUBQ $4, CX
 	JLT  few
 several:
-	VMOVUPS 0(SI)(AX*1), Z5
-	VMOVUPS 64(SI)(AX*1), Z11
-	VMOVUPS 128(SI)(AX*1), Z17
-	VMOVUPS 192(SI)(AX*1), Z23
-	VMOVUPS Z5, Z0
-	VMOVUPS Z11, Z6
-	VMOVUPS Z17, Z12
-	VMOVUPS Z23, Z18
+	VMOVUPS 0(SI)(AX*1), Z2
+	VMOVUPS 64(SI)(AX*1), Z7
+	VMOVUPS 128(SI)(AX*1), Z12
+	VMOVUPS 192(SI)(AX*1), Z17
+	VMOVUPS Z2, Z0
+	VMOVUPS Z7, Z5
+	VMOVUPS Z12, Z10
+	VMOVUPS Z17, Z15
 	VMAXPS Z0, Z24, Z0
-	VMAXPS Z6, Z24, Z6
-	VMAXPS Z12, Z24, Z12
-	VMAXPS Z18, Z24, Z18
+	VMAXPS Z5, Z24, Z5
+	VMAXPS Z10, Z24, Z10
+	VMAXPS Z15, Z24, Z15
 	VMINPS Z0, Z25, Z0
-	VMINPS Z6, Z25, Z6
-	VMINPS Z12, Z25, Z12
-	VMINPS Z18, Z25, Z18
-	VMULPS consts<>+0(SB), Z0, Z1
-	VMULPS consts<>+0(SB), Z6, Z7
-	VMULPS consts<>+0(SB), Z12, Z13
-	VMULPS consts<>+0(SB), Z18, Z19
-	VADDPS consts<>+192(SB), Z1, Z1
-	VADDPS consts<>+192(SB), Z7, Z7
-	VADDPS consts<>+192(SB), Z13, Z13
-	VADDPS consts<>+192(SB), Z19, Z19
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z7, Z7
-	VSUBPS consts<>+192(SB), Z13, Z13
-	VSUBPS consts<>+192(SB), Z19, Z19
-	VMULPS consts<>+64(SB), Z1, Z4
-	VMULPS consts<>+64(SB), Z7, Z10
-	VMULPS consts<>+64(SB), Z13, Z16
-	VMULPS consts<>+64(SB), Z19, Z22
-	VSUBPS Z4, Z0, Z2
-	VSUBPS Z10, Z6, Z8
-	VSUBPS Z16, Z12, Z14
-	VSUBPS Z22, Z18, Z20
-	VMULPS consts<>+128(SB), Z1, Z4
-	VMULPS consts<>+128(SB), Z7, Z10
-	VMULPS consts<>+128(SB), Z13, Z16
-	VMULPS consts<>+128(SB), Z19, Z22
-	VSUBPS Z4, Z2, Z2
-	VSUBPS Z10, Z8, Z8
-	VSUBPS Z16, Z14, Z14
-	VSUBPS Z22, Z20, Z20
-	VMULPS consts<>+256(SB), Z2, Z3
-	VMULPS consts<>+256(SB), Z8, Z9
-	VMULPS consts<>+256(SB), Z14, Z15
-	VMULPS consts<>+256(SB), Z20, Z21
-	VADDPS consts<>+320(SB), Z3, Z3
-	VADDPS consts<>+320(SB), Z9, Z9
-	VADDPS consts<>+320(SB), Z15, Z15
-	VADDPS consts<>+320(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+384(SB), Z3, Z3
-	VADDPS consts<>+384(SB), Z9, Z9
-	VADDPS consts<>+384(SB), Z15, Z15
-	VADDPS consts<>+384(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+448(SB), Z3, Z3
-	VADDPS consts<>+448(SB), Z9, Z9
-	VADDPS consts<>+448(SB), Z15, Z15
-	VADDPS consts<>+448(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+512(SB), Z3, Z3
-	VADDPS consts<>+512(SB), Z9, Z9
-	VADDPS consts<>+512(SB), Z15, Z15
-	VADDPS consts<>+512(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+576(SB), Z3, Z3
-	VADDPS consts<>+576(SB), Z9, Z9
-	VADDPS consts<>+576(SB), Z15, Z15
-	VADDPS consts<>+576(SB), Z21, Z21
-	VMULPS Z2, Z2, Z4
-	VMULPS Z8, Z8, Z10
-	VMULPS Z14, Z14, Z16
-	VMULPS Z20, Z20, Z22
-	VMULPS Z4, Z3, Z3
-	VMULPS Z10, Z9, Z9
-	VMULPS Z16, Z15, Z15
-	VMULPS Z22, Z21, Z21
-	VADDPS Z2, Z3, Z3
-	VADDPS Z8, Z9, Z9
-	VADDPS Z14, Z15, Z15
-	VADDPS Z20, Z21, Z21
-	VCVTPS2DQ Z1, Z1
-	VCVTPS2DQ Z7, Z7
-	VCVTPS2DQ Z13, Z13
-	VCVTPS2DQ Z19, Z19
-	VPADDD consts<>+2816(SB), Z1, Z1
-	VPADDD consts<>+2816(SB), Z7, Z7
-	VPADDD consts<>+2816(SB), Z13, Z13
-	VPADDD consts<>+2816(SB), Z19, Z19
+	VMINPS Z5, Z25, Z5
+	VMINPS Z10, Z25, Z10
+	VMINPS Z15, Z25, Z15
+	VMOVUPS consts<>+256(SB), Z1
+	VMOVUPS consts<>+256(SB), Z6
+	VMOVUPS consts<>+256(SB), Z11
+	VMOVUPS consts<>+256(SB), Z16
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VFMADD231PS consts<>+0(SB), Z5, Z6
+	VFMADD231PS consts<>+0(SB), Z10, Z11
+	VFMADD231PS consts<>+0(SB), Z15, Z16
+	VSUBPS consts<>+256(SB), Z1, Z4
+	VSUBPS consts<>+256(SB), Z6, Z9
+	VSUBPS consts<>+256(SB), Z11, Z14
+	VSUBPS consts<>+256(SB), Z16, Z19
+	VFNMADD231PS consts<>+64(SB), Z4, Z0
+	VFNMADD231PS consts<>+64(SB), Z9, Z5
+	VFNMADD231PS consts<>+64(SB), Z14, Z10
+	VFNMADD231PS consts<>+64(SB), Z19, Z15
+	VFNMADD231PS consts<>+128(SB), Z4, Z0
+	VFNMADD231PS consts<>+128(SB), Z9, Z5
+	VFNMADD231PS consts<>+128(SB), Z14, Z10
+	VFNMADD231PS consts<>+128(SB), Z19, Z15
+	VMOVUPS consts<>+320(SB), Z3
+	VMOVUPS consts<>+320(SB), Z8
+	VMOVUPS consts<>+320(SB), Z13
+	VMOVUPS consts<>+320(SB), Z18
+	VFMADD213PS consts<>+384(SB), Z0, Z3
+	VFMADD213PS consts<>+384(SB), Z5, Z8
+	VFMADD213PS consts<>+384(SB), Z10, Z13
+	VFMADD213PS consts<>+384(SB), Z15, Z18
+	VFMADD213PS consts<>+448(SB), Z0, Z3
+	VFMADD213PS consts<>+448(SB), Z5, Z8
+	VFMADD213PS consts<>+448(SB), Z10, Z13
+	VFMADD213PS consts<>+448(SB), Z15, Z18
+	VFMADD213PS consts<>+512(SB), Z0, Z3
+	VFMADD213PS consts<>+512(SB), Z5, Z8
+	VFMADD213PS consts<>+512(SB), Z10, Z13
+	VFMADD213PS consts<>+512(SB), Z15, Z18
+	VFMADD213PS consts<>+576(SB), Z0, Z3
+	VFMADD213PS consts<>+576(SB), Z5, Z8
+	VFMADD213PS consts<>+576(SB), Z10, Z13
+	VFMADD213PS consts<>+576(SB), Z15, Z18
+	VFMADD213PS consts<>+640(SB), Z0, Z3
+	VFMADD213PS consts<>+640(SB), Z5, Z8
+	VFMADD213PS consts<>+640(SB), Z10, Z13
+	VFMADD213PS consts<>+640(SB), Z15, Z18
+	VMULPS Z0, Z3, Z3
+	VMULPS Z5, Z8, Z8
+	VMULPS Z10, Z13, Z13
+	VMULPS Z15, Z18, Z18
+	VFMADD213PS Z0, Z0, Z3
+	VFMADD213PS Z5, Z5, Z8
+	VFMADD213PS Z10, Z10, Z13
+	VFMADD213PS Z15, Z15, Z18
 	VPSLLD $23, Z1, Z1
-	VPSLLD $23, Z7, Z7
-	VPSLLD $23, Z13, Z13
-	VPSLLD $23, Z19, Z19
-	VMULPS Z1, Z3, Z3
-	VMULPS Z7, Z9, Z9
-	VMULPS Z13, Z15, Z15
-	VMULPS Z19, Z21, Z21
-	VSUBPS consts<>+960(SB), Z1, Z1
-	VSUBPS consts<>+960(SB), Z7, Z7
-	VSUBPS consts<>+960(SB), Z13, Z13
-	VSUBPS consts<>+960(SB), Z19, Z19
-	VADDPS Z1, Z3, Z3
-	VADDPS Z7, Z9, Z9
-	VADDPS Z13, Z15, Z15
-	VADDPS Z19, Z21, Z21
+	VPSLLD $23, Z6, Z6
+	VPSLLD $23, Z11, Z11
+	VPSLLD $23, Z16, Z16
+	VSUBPS consts<>+1024(SB), Z1, Z0
+	VSUBPS consts<>+1024(SB), Z6, Z5
+	VSUBPS consts<>+1024(SB), Z11, Z10
+	VSUBPS consts<>+1024(SB), Z16, Z15
+	VFMADD213PS Z0, Z1, Z3
+	VFMADD213PS Z5, Z6, Z8
+	VFMADD213PS Z10, Z11, Z13
+	VFMADD213PS Z15, Z16, Z18
 	VADDPS Z3, Z3, Z3
-	VADDPS Z9, Z9, Z9
-	VADDPS Z15, Z15, Z15
-	VADDPS Z21, Z21, Z21
-	VPANDD consts<>+2624(SB), Z5, Z5
-	VPANDD consts<>+2624(SB), Z11, Z11
-	VPANDD consts<>+2624(SB), Z17, Z17
-	VPANDD consts<>+2624(SB), Z23, Z23
-	VPORD Z5, Z3, Z3
-	VPORD Z11, Z9, Z9
-	VPORD Z17, Z15, Z15
-	VPORD Z23, Z21, Z21
+	VADDPS Z8, Z8, Z8
+	VADDPS Z13, Z13, Z13
+	VADDPS Z18, Z18, Z18
+	VPANDD consts<>+2688(SB), Z2, Z2
+	VPANDD consts<>+2688(SB), Z7, Z7
+	VPANDD consts<>+2688(SB), Z12, Z12
+	VPANDD consts<>+2688(SB), Z17, Z17
+	VPORD Z2, Z3, Z3
+	VPORD Z7, Z8, Z8
+	VPORD Z12, Z13, Z13
+	VPORD Z17, Z18, Z18
 	VMOVUPS Z3, 0(DI)(AX*1)
-	VMOVUPS Z9, 64(DI)(AX*1)
-	VMOVUPS Z15, 128(DI)(AX*1)
-	VMOVUPS Z21, 192(DI)(AX*1)
+	VMOVUPS Z8, 64(DI)(AX*1)
+	VMOVUPS Z13, 128(DI)(AX*1)
+	VMOVUPS Z18, 192(DI)(AX*1)
 	ADDQ $256, AX
 	SUBQ $4, CX
 	JGE  several
@@ -2220,39 +1858,29 @@ few:
 	ADDQ $4, CX
 	JZ   done
 next:
-	VMOVUPS 0(SI)(AX*1), Z5
-	VMOVUPS Z5, Z0
+	VMOVUPS 0(SI)(AX*1), Z2
+	VMOVUPS Z2, Z0
 	VMAXPS Z0, Z24, Z0
 	VMINPS Z0, Z25, Z0
-	VMULPS consts<>+0(SB), Z0, Z1
-	VADDPS consts<>+192(SB), Z1, Z1
-	VSUBPS consts<>+192(SB), Z1, Z1
-	VMULPS consts<>+64(SB), Z1, Z4
-	VSUBPS Z4, Z0, Z2
-	VMULPS consts<>+128(SB), Z1, Z4
-	VSUBPS Z4, Z2, Z2
-	VMULPS consts<>+256(SB), Z2, Z3
-	VADDPS consts<>+320(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+384(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+448(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+512(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+576(SB), Z3, Z3
-	VMULPS Z2, Z2, Z4
-	VMULPS Z4, Z3, Z3
-	VADDPS Z2, Z3, Z3
-	VCVTPS2DQ Z1, Z1
-	VPADDD consts<>+2816(SB), Z1, Z1
+	VMOVUPS consts<>+256(SB), Z1
+	VFMADD231PS consts<>+0(SB), Z0, Z1
+	VSUBPS consts<>+256(SB), Z1, Z4
+	VFNMADD231PS consts<>+64(SB), Z4, Z0
+	VFNMADD231PS consts<>+128(SB), Z4, Z0
+	VMOVUPS consts<>+320(SB), Z3
+	VFMADD213PS consts<>+384(SB), Z0, Z3
+	VFMADD213PS consts<>+448(SB), Z0, Z3
+	VFMADD213PS consts<>+512(SB), Z0, Z3
+	VFMADD213PS consts<>+576(SB), Z0, Z3
+	VFMADD213PS consts<>+640(SB), Z0, Z3
+	VMULPS Z0, Z3, Z3
+	VFMADD213PS Z0, Z0, Z3
 	VPSLLD $23, Z1, Z1
-	VMULPS Z1, Z3, Z3
-	VSUBPS consts<>+960(SB), Z1, Z1
-	VADDPS Z1, Z3, Z3
+	VSUBPS consts<>+1024(SB), Z1, Z0
+	VFMADD213PS Z0, Z1, Z3
 	VADDPS Z3, Z3, Z3
-	VPANDD consts<>+2624(SB), Z5, Z5
-	VPORD Z5, Z3, Z3
+	VPANDD consts<>+2688(SB), Z2, Z2
+	VPORD Z2, Z3, Z3
 	VMOVUPS Z3, 0(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX
@@ -2266,132 +1894,100 @@ TEXT ·erfAVX512(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
 	MOVQ src+8(FP), SI
 	MOVQ blocks+16(FP), CX
-	VBROADCASTSS consts<>+2432(SB), Z24
-	VBROADCASTSS consts<>+640(SB), Z25
+	VBROADCASTSS consts<>+2496(SB), Z24
+	VBROADCASTSS consts<>+704(SB), Z25
 	XORQ AX, AX
 	SUBQ $4, CX
 	JLT  few
 several:
-	VMOVUPS 0(SI)(AX*1), Z5
-	VMOVUPS 64(SI)(AX*1), Z11
-	VMOVUPS 128(SI)(AX*1), Z17
-	VMOVUPS 192(SI)(AX*1), Z23
-	VPANDD  consts<>+2688(SB), Z5, Z0
-	VPANDD  consts<>+2688(SB), Z11, Z6
-	VPANDD  consts<>+2688(SB), Z17, Z12
-	VPANDD  consts<>+2688(SB), Z23, Z18
+	VMOVUPS 0(SI)(AX*1), Z2
+	VMOVUPS 64(SI)(AX*1), Z7
+	VMOVUPS 128(SI)(AX*1), Z12
+	VMOVUPS 192(SI)(AX*1), Z17
+	VPANDD  consts<>+2752(SB), Z2, Z0
+	VPANDD  consts<>+2752(SB), Z7, Z5
+	VPANDD  consts<>+2752(SB), Z12, Z10
+	VPANDD  consts<>+2752(SB), Z17, Z15
 	VMINPS Z0, Z24, Z0
-	VMINPS Z6, Z24, Z6
-	VMINPS Z12, Z24, Z12
-	VMINPS Z18, Z24, Z18
-	VMULPS Z0, Z0, Z2
-	VMULPS Z6, Z6, Z8
-	VMULPS Z12, Z12, Z14
-	VMULPS Z18, Z18, Z20
-	VMULPS consts<>+2048(SB), Z2, Z3
-	VMULPS consts<>+2048(SB), Z8, Z9
-	VMULPS consts<>+2048(SB), Z14, Z15
-	VMULPS consts<>+2048(SB), Z20, Z21
-	VMULPS consts<>+2368(SB), Z2, Z4
-	VMULPS consts<>+2368(SB), Z8, Z10
-	VMULPS consts<>+2368(SB), Z14, Z16
-	VMULPS consts<>+2368(SB), Z20, Z22
-	VADDPS consts<>+1984(SB), Z3, Z3
-	VADDPS consts<>+1984(SB), Z9, Z9
-	VADDPS consts<>+1984(SB), Z15, Z15
-	VADDPS consts<>+1984(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+2304(SB), Z4, Z4
-	VADDPS consts<>+2304(SB), Z10, Z10
-	VADDPS consts<>+2304(SB), Z16, Z16
-	VADDPS consts<>+2304(SB), Z22, Z22
-	VMULPS Z2, Z4, Z4
-	VMULPS Z8, Z10, Z10
-	VMULPS Z14, Z16, Z16
-	VMULPS Z20, Z22, Z22
-	VADDPS consts<>+1920(SB), Z3, Z3
-	VADDPS consts<>+1920(SB), Z9, Z9
-	VADDPS consts<>+1920(SB), Z15, Z15
-	VADDPS consts<>+1920(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+2240(SB), Z4, Z4
-	VADDPS consts<>+2240(SB), Z10, Z10
-	VADDPS consts<>+2240(SB), Z16, Z16
-	VADDPS consts<>+2240(SB), Z22, Z22
-	VMULPS Z2, Z4, Z4
-	VMULPS Z8, Z10, Z10
-	VMULPS Z14, Z16, Z16
-	VMULPS Z20, Z22, Z22
-	VADDPS consts<>+1856(SB), Z3, Z3
-	VADDPS consts<>+1856(SB), Z9, Z9
-	VADDPS consts<>+1856(SB), Z15, Z15
-	VADDPS consts<>+1856(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+2176(SB), Z4, Z4
-	VADDPS consts<>+2176(SB), Z10, Z10
-	VADDPS consts<>+2176(SB), Z16, Z16
-	VADDPS consts<>+2176(SB), Z22, Z22
-	VMULPS Z2, Z4, Z4
-	VMULPS Z8, Z10, Z10
-	VMULPS Z14, Z16, Z16
-	VMULPS Z20, Z22, Z22
-	VADDPS consts<>+1792(SB), Z3, Z3
-	VADDPS consts<>+1792(SB), Z9, Z9
-	VADDPS consts<>+1792(SB), Z15, Z15
-	VADDPS consts<>+1792(SB), Z21, Z21
-	VMULPS Z2, Z3, Z3
-	VMULPS Z8, Z9, Z9
-	VMULPS Z14, Z15, Z15
-	VMULPS Z20, Z21, Z21
-	VADDPS consts<>+2112(SB), Z4, Z4
-	VADDPS consts<>+2112(SB), Z10, Z10
-	VADDPS consts<>+2112(SB), Z16, Z16
-	VADDPS consts<>+2112(SB), Z22, Z22
-	VMULPS Z2, Z4, Z4
-	VMULPS Z8, Z10, Z10
-	VMULPS Z14, Z16, Z16
-	VMULPS Z20, Z22, Z22
-	VADDPS consts<>+1728(SB), Z3, Z3
-	VADDPS consts<>+1728(SB), Z9, Z9
-	VADDPS consts<>+1728(SB), Z15, Z15
-	VADDPS consts<>+1728(SB), Z21, Z21
+	VMINPS Z5, Z24, Z5
+	VMINPS Z10, Z24, Z10
+	VMINPS Z15, Z24, Z15
+	VMULPS Z0, Z0, Z1
+	VMULPS Z5, Z5, Z6
+	VMULPS Z10, Z10, Z11
+	VMULPS Z15, Z15, Z16
+	VMOVUPS consts<>+2112(SB), Z3
+	VMOVUPS consts<>+2112(SB), Z8
+	VMOVUPS consts<>+2112(SB), Z13
+	VMOVUPS consts<>+2112(SB), Z18
+	VFMADD213PS consts<>+2048(SB), Z1, Z3
+	VFMADD213PS consts<>+2048(SB), Z6, Z8
+	VFMADD213PS consts<>+2048(SB), Z11, Z13
+	VFMADD213PS consts<>+2048(SB), Z16, Z18
+	VFMADD213PS consts<>+1984(SB), Z1, Z3
+	VFMADD213PS consts<>+1984(SB), Z6, Z8
+	VFMADD213PS consts<>+1984(SB), Z11, Z13
+	VFMADD213PS consts<>+1984(SB), Z16, Z18
+	VFMADD213PS consts<>+1920(SB), Z1, Z3
+	VFMADD213PS consts<>+1920(SB), Z6, Z8
+	VFMADD213PS consts<>+1920(SB), Z11, Z13
+	VFMADD213PS consts<>+1920(SB), Z16, Z18
+	VFMADD213PS consts<>+1856(SB), Z1, Z3
+	VFMADD213PS consts<>+1856(SB), Z6, Z8
+	VFMADD213PS consts<>+1856(SB), Z11, Z13
+	VFMADD213PS consts<>+1856(SB), Z16, Z18
+	VFMADD213PS consts<>+1792(SB), Z1, Z3
+	VFMADD213PS consts<>+1792(SB), Z6, Z8
+	VFMADD213PS consts<>+1792(SB), Z11, Z13
+	VFMADD213PS consts<>+1792(SB), Z16, Z18
 	VMULPS Z0, Z3, Z3
-	VMULPS Z6, Z9, Z9
-	VMULPS Z12, Z15, Z15
-	VMULPS Z18, Z21, Z21
-	VADDPS Z25, Z4, Z4
-	VADDPS Z25, Z10, Z10
-	VADDPS Z25, Z16, Z16
-	VADDPS Z25, Z22, Z22
-	VDIVPS Z4, Z3, Z3
-	VDIVPS Z10, Z9, Z9
-	VDIVPS Z16, Z15, Z15
-	VDIVPS Z22, Z21, Z21
+	VMULPS Z5, Z8, Z8
+	VMULPS Z10, Z13, Z13
+	VMULPS Z15, Z18, Z18
+	VMOVUPS consts<>+2432(SB), Z0
+	VMOVUPS consts<>+2432(SB), Z5
+	VMOVUPS consts<>+2432(SB), Z10
+	VMOVUPS consts<>+2432(SB), Z15
+	VFMADD213PS consts<>+2368(SB), Z1, Z0
+	VFMADD213PS consts<>+2368(SB), Z6, Z5
+	VFMADD213PS consts<>+2368(SB), Z11, Z10
+	VFMADD213PS consts<>+2368(SB), Z16, Z15
+	VFMADD213PS consts<>+2304(SB), Z1, Z0
+	VFMADD213PS consts<>+2304(SB), Z6, Z5
+	VFMADD213PS consts<>+2304(SB), Z11, Z10
+	VFMADD213PS consts<>+2304(SB), Z16, Z15
+	VFMADD213PS consts<>+2240(SB), Z1, Z0
+	VFMADD213PS consts<>+2240(SB), Z6, Z5
+	VFMADD213PS consts<>+2240(SB), Z11, Z10
+	VFMADD213PS consts<>+2240(SB), Z16, Z15
+	VFMADD213PS consts<>+2176(SB), Z1, Z0
+	VFMADD213PS consts<>+2176(SB), Z6, Z5
+	VFMADD213PS consts<>+2176(SB), Z11, Z10
+	VFMADD213PS consts<>+2176(SB), Z16, Z15
+	VFMADD213PS Z25, Z1, Z0
+	VFMADD213PS Z25, Z6, Z5
+	VFMADD213PS Z25, Z11, Z10
+	VFMADD213PS Z25, Z16, Z15
+	VDIVPS Z0, Z3, Z3
+	VDIVPS Z5, Z8, Z8
+	VDIVPS Z10, Z13, Z13
+	VDIVPS Z15, Z18, Z18
 	VMINPS Z3, Z25, Z3
-	VMINPS Z9, Z25, Z9
-	VMINPS Z15, Z25, Z15
-	VMINPS Z21, Z25, Z21
-	VPANDD consts<>+2624(SB), Z5, Z5
-	VPANDD consts<>+2624(SB), Z11, Z11
-	VPANDD consts<>+2624(SB), Z17, Z17
-	VPANDD consts<>+2624(SB), Z23, Z23
-	VPORD Z5, Z3, Z3
-	VPORD Z11, Z9, Z9
-	VPORD Z17, Z15, Z15
-	VPORD Z23, Z21, Z21
+	VMINPS Z8, Z25, Z8
+	VMINPS Z13, Z25, Z13
+	VMINPS Z18, Z25, Z18
+	VPANDD consts<>+2688(SB), Z2, Z2
+	VPANDD consts<>+2688(SB), Z7, Z7
+	VPANDD consts<>+2688(SB), Z12, Z12
+	VPANDD consts<>+2688(SB), Z17, Z17
+	VPORD Z2, Z3, Z3
+	VPORD Z7, Z8, Z8
+	VPORD Z12, Z13, Z13
+	VPORD Z17, Z18, Z18
 	VMOVUPS Z3, 0(DI)(AX*1)
-	VMOVUPS Z9, 64(DI)(AX*1)
-	VMOVUPS Z15, 128(DI)(AX*1)
-	VMOVUPS Z21, 192(DI)(AX*1)
+	VMOVUPS Z8, 64(DI)(AX*1)
+	VMOVUPS Z13, 128(DI)(AX*1)
+	VMOVUPS Z18, 192(DI)(AX*1)
 	ADDQ $256, AX
 	SUBQ $4, CX
 	JGE  several
@@ -2399,35 +1995,27 @@ few:
 	ADDQ $4, CX
 	JZ   done
 next:
-	VMOVUPS 0(SI)(AX*1), Z5
-	VPANDD  consts<>+2688(SB), Z5, Z0
+	VMOVUPS 0(SI)(AX*1), Z2
+	VPANDD  consts<>+2752(SB), Z2, Z0
 	VMINPS Z0, Z24, Z0
-	VMULPS Z0, Z0, Z2
-	VMULPS consts<>+2048(SB), Z2, Z3
-	VMULPS consts<>+2368(SB), Z2, Z4
-	VADDPS consts<>+1984(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+2304(SB), Z4, Z4
-	VMULPS Z2, Z4, Z4
-	VADDPS consts<>+1920(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+2240(SB), Z4, Z4
-	VMULPS Z2, Z4, Z4
-	VADDPS consts<>+1856(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+2176(SB), Z4, Z4
-	VMULPS Z2, Z4, Z4
-	VADDPS consts<>+1792(SB), Z3, Z3
-	VMULPS Z2, Z3, Z3
-	VADDPS consts<>+2112(SB), Z4, Z4
-	VMULPS Z2, Z4, Z4
-	VADDPS consts<>+1728(SB), Z3, Z3
+	VMULPS Z0, Z0, Z1
+	VMOVUPS consts<>+2112(SB), Z3
+	VFMADD213PS consts<>+2048(SB), Z1, Z3
+	VFMADD213PS consts<>+1984(SB), Z1, Z3
+	VFMADD213PS consts<>+1920(SB), Z1, Z3
+	VFMADD213PS consts<>+1856(SB), Z1, Z3
+	VFMADD213PS consts<>+1792(SB), Z1, Z3
 	VMULPS Z0, Z3, Z3
-	VADDPS Z25, Z4, Z4
-	VDIVPS Z4, Z3, Z3
+	VMOVUPS consts<>+2432(SB), Z0
+	VFMADD213PS consts<>+2368(SB), Z1, Z0
+	VFMADD213PS consts<>+2304(SB), Z1, Z0
+	VFMADD213PS consts<>+2240(SB), Z1, Z0
+	VFMADD213PS consts<>+2176(SB), Z1, Z0
+	VFMADD213PS Z25, Z1, Z0
+	VDIVPS Z0, Z3, Z3
 	VMINPS Z3, Z25, Z3
-	VPANDD consts<>+2624(SB), Z5, Z5
-	VPORD Z5, Z3, Z3
+	VPANDD consts<>+2688(SB), Z2, Z2
+	VPORD Z2, Z3, Z3
 	VMOVUPS Z3, 0(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX

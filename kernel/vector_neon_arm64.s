@@ -15,175 +15,171 @@ DATA consts<>+32(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+36(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+40(SB)/4, $0xb95e8083 // ln2Low
 DATA consts<>+44(SB)/4, $0xb95e8083 // ln2Low
-DATA consts<>+48(SB)/4, $0x4b400000 // magic
-DATA consts<>+52(SB)/4, $0x4b400000 // magic
-DATA consts<>+56(SB)/4, $0x4b400000 // magic
-DATA consts<>+60(SB)/4, $0x4b400000 // magic
-DATA consts<>+64(SB)/4, $0x39506967 // exp0
-DATA consts<>+68(SB)/4, $0x39506967 // exp0
-DATA consts<>+72(SB)/4, $0x39506967 // exp0
-DATA consts<>+76(SB)/4, $0x39506967 // exp0
-DATA consts<>+80(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+84(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+88(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+92(SB)/4, $0x3ab743ce // exp1
-DATA consts<>+96(SB)/4, $0x3c088908 // exp2
-DATA consts<>+100(SB)/4, $0x3c088908 // exp2
-DATA consts<>+104(SB)/4, $0x3c088908 // exp2
-DATA consts<>+108(SB)/4, $0x3c088908 // exp2
-DATA consts<>+112(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+116(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+120(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+124(SB)/4, $0x3d2aa9c1 // exp3
-DATA consts<>+128(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+132(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+136(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+140(SB)/4, $0x3e2aaaaa // exp4
-DATA consts<>+144(SB)/4, $0x3f000000 // exp5
-DATA consts<>+148(SB)/4, $0x3f000000 // exp5
-DATA consts<>+152(SB)/4, $0x3f000000 // exp5
-DATA consts<>+156(SB)/4, $0x3f000000 // exp5
-DATA consts<>+160(SB)/4, $0x3f800000 // one
-DATA consts<>+164(SB)/4, $0x3f800000 // one
-DATA consts<>+168(SB)/4, $0x3f800000 // one
-DATA consts<>+172(SB)/4, $0x3f800000 // one
-DATA consts<>+176(SB)/4, $0x40000000 // two
-DATA consts<>+180(SB)/4, $0x40000000 // two
-DATA consts<>+184(SB)/4, $0x40000000 // two
-DATA consts<>+188(SB)/4, $0x40000000 // two
-DATA consts<>+192(SB)/4, $0xc2d00000 // least
-DATA consts<>+196(SB)/4, $0xc2d00000 // least
-DATA consts<>+200(SB)/4, $0xc2d00000 // least
-DATA consts<>+204(SB)/4, $0xc2d00000 // least
-DATA consts<>+208(SB)/4, $0x42b20000 // most
-DATA consts<>+212(SB)/4, $0x42b20000 // most
-DATA consts<>+216(SB)/4, $0x42b20000 // most
-DATA consts<>+220(SB)/4, $0x42b20000 // most
-DATA consts<>+224(SB)/4, $0x41a00000 // far
-DATA consts<>+228(SB)/4, $0x41a00000 // far
-DATA consts<>+232(SB)/4, $0x41a00000 // far
-DATA consts<>+236(SB)/4, $0x41a00000 // far
-DATA consts<>+240(SB)/4, $0x3f000000 // half
-DATA consts<>+244(SB)/4, $0x3f000000 // half
-DATA consts<>+248(SB)/4, $0x3f000000 // half
-DATA consts<>+252(SB)/4, $0x3f000000 // half
-DATA consts<>+256(SB)/4, $0x41300000 // wide
-DATA consts<>+260(SB)/4, $0x41300000 // wide
-DATA consts<>+264(SB)/4, $0x41300000 // wide
-DATA consts<>+268(SB)/4, $0x41300000 // wide
-DATA consts<>+272(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+276(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+280(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+284(SB)/4, $0x3e906a04 // erfc0
-DATA consts<>+288(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+292(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+296(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+300(SB)/4, $0x3e90e1fa // erfc1
-DATA consts<>+304(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+308(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+312(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+316(SB)/4, $0x3e7352ba // erfc2
-DATA consts<>+320(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+324(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+328(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+332(SB)/4, $0x3e6c1327 // erfc3
-DATA consts<>+336(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+340(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+344(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+348(SB)/4, $0xbde82012 // erfc4
-DATA consts<>+352(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+356(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+360(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+364(SB)/4, $0x3ee67ea6 // erfc5
-DATA consts<>+368(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+372(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+376(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+380(SB)/4, $0xbf34abf0 // erfc6
-DATA consts<>+384(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+388(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+392(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+396(SB)/4, $0x3ee9a66d // erfc7
-DATA consts<>+400(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+404(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+408(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+412(SB)/4, $0xbe0a6431 // erfc8
-DATA consts<>+416(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+420(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+424(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+428(SB)/4, $0x3c6dbf6f // erfc9
-DATA consts<>+432(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+436(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+440(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+444(SB)/4, $0x3f906eba // erfA0
-DATA consts<>+448(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+452(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+456(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+460(SB)/4, $0x3e42f9b9 // erfA1
-DATA consts<>+464(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+468(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+472(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+476(SB)/4, $0x3d580ef5 // erfA2
-DATA consts<>+480(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+484(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+488(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+492(SB)/4, $0x3b76c81d // erfA3
-DATA consts<>+496(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+500(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+504(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+508(SB)/4, $0x39955c52 // erfA4
-DATA consts<>+512(SB)/4, $0x36099478 // erfA5
-DATA consts<>+516(SB)/4, $0x36099478 // erfA5
-DATA consts<>+520(SB)/4, $0x36099478 // erfA5
-DATA consts<>+524(SB)/4, $0x36099478 // erfA5
-DATA consts<>+528(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+532(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+536(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+540(SB)/4, $0x3f008804 // erfB1
-DATA consts<>+544(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+548(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+552(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+556(SB)/4, $0x3de9b1e3 // erfB2
-DATA consts<>+560(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+564(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+568(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+572(SB)/4, $0x3c754136 // erfB3
-DATA consts<>+576(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+580(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+584(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+588(SB)/4, $0x3a98600b // erfB4
-DATA consts<>+592(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+596(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+600(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+604(SB)/4, $0x381fc4d4 // erfB5
-DATA consts<>+608(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+612(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+616(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+620(SB)/4, $0x407ae148 // erfEnd
-DATA consts<>+624(SB)/4, $0xc1a00000 // low
-DATA consts<>+628(SB)/4, $0xc1a00000 // low
-DATA consts<>+632(SB)/4, $0xc1a00000 // low
-DATA consts<>+636(SB)/4, $0xc1a00000 // low
-DATA consts<>+640(SB)/4, $0xff800000 // minusInf
-DATA consts<>+644(SB)/4, $0xff800000 // minusInf
-DATA consts<>+648(SB)/4, $0xff800000 // minusInf
-DATA consts<>+652(SB)/4, $0xff800000 // minusInf
-DATA consts<>+656(SB)/4, $0x80000000 // sign
-DATA consts<>+660(SB)/4, $0x80000000 // sign
-DATA consts<>+664(SB)/4, $0x80000000 // sign
-DATA consts<>+668(SB)/4, $0x80000000 // sign
-DATA consts<>+672(SB)/4, $0x7fffffff // abs
-DATA consts<>+676(SB)/4, $0x7fffffff // abs
-DATA consts<>+680(SB)/4, $0x7fffffff // abs
-DATA consts<>+684(SB)/4, $0x7fffffff // abs
-DATA consts<>+688(SB)/4, $0x0000007f // bias
-DATA consts<>+692(SB)/4, $0x0000007f // bias
-DATA consts<>+696(SB)/4, $0x0000007f // bias
-DATA consts<>+700(SB)/4, $0x0000007f // bias
-DATA consts<>+704(SB)/4, $0x0000007e // halfBias
-DATA consts<>+708(SB)/4, $0x0000007e // halfBias
-DATA consts<>+712(SB)/4, $0x0000007e // halfBias
-DATA consts<>+716(SB)/4, $0x0000007e // halfBias
-GLOBL consts<>(SB), RODATA|NOPTR, $720
+DATA consts<>+48(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+52(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+56(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+60(SB)/4, $0x4b4000fe // magicTwice
+DATA consts<>+64(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+68(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+72(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+76(SB)/4, $0x4b40007e // magicHalf
+DATA consts<>+80(SB)/4, $0x39506967 // exp0
+DATA consts<>+84(SB)/4, $0x39506967 // exp0
+DATA consts<>+88(SB)/4, $0x39506967 // exp0
+DATA consts<>+92(SB)/4, $0x39506967 // exp0
+DATA consts<>+96(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+100(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+104(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+108(SB)/4, $0x3ab743ce // exp1
+DATA consts<>+112(SB)/4, $0x3c088908 // exp2
+DATA consts<>+116(SB)/4, $0x3c088908 // exp2
+DATA consts<>+120(SB)/4, $0x3c088908 // exp2
+DATA consts<>+124(SB)/4, $0x3c088908 // exp2
+DATA consts<>+128(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+132(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+136(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+140(SB)/4, $0x3d2aa9c1 // exp3
+DATA consts<>+144(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+148(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+152(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+156(SB)/4, $0x3e2aaaaa // exp4
+DATA consts<>+160(SB)/4, $0x3f000000 // exp5
+DATA consts<>+164(SB)/4, $0x3f000000 // exp5
+DATA consts<>+168(SB)/4, $0x3f000000 // exp5
+DATA consts<>+172(SB)/4, $0x3f000000 // exp5
+DATA consts<>+176(SB)/4, $0x3f800000 // one
+DATA consts<>+180(SB)/4, $0x3f800000 // one
+DATA consts<>+184(SB)/4, $0x3f800000 // one
+DATA consts<>+188(SB)/4, $0x3f800000 // one
+DATA consts<>+192(SB)/4, $0x40000000 // two
+DATA consts<>+196(SB)/4, $0x40000000 // two
+DATA consts<>+200(SB)/4, $0x40000000 // two
+DATA consts<>+204(SB)/4, $0x40000000 // two
+DATA consts<>+208(SB)/4, $0xc2d00000 // least
+DATA consts<>+212(SB)/4, $0xc2d00000 // least
+DATA consts<>+216(SB)/4, $0xc2d00000 // least
+DATA consts<>+220(SB)/4, $0xc2d00000 // least
+DATA consts<>+224(SB)/4, $0x42b20000 // most
+DATA consts<>+228(SB)/4, $0x42b20000 // most
+DATA consts<>+232(SB)/4, $0x42b20000 // most
+DATA consts<>+236(SB)/4, $0x42b20000 // most
+DATA consts<>+240(SB)/4, $0x41a00000 // far
+DATA consts<>+244(SB)/4, $0x41a00000 // far
+DATA consts<>+248(SB)/4, $0x41a00000 // far
+DATA consts<>+252(SB)/4, $0x41a00000 // far
+DATA consts<>+256(SB)/4, $0x3f000000 // half
+DATA consts<>+260(SB)/4, $0x3f000000 // half
+DATA consts<>+264(SB)/4, $0x3f000000 // half
+DATA consts<>+268(SB)/4, $0x3f000000 // half
+DATA consts<>+272(SB)/4, $0x41300000 // wide
+DATA consts<>+276(SB)/4, $0x41300000 // wide
+DATA consts<>+280(SB)/4, $0x41300000 // wide
+DATA consts<>+284(SB)/4, $0x41300000 // wide
+DATA consts<>+288(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+292(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+296(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+300(SB)/4, $0x3e906a04 // erfc0
+DATA consts<>+304(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+308(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+312(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+316(SB)/4, $0x3e90e1fa // erfc1
+DATA consts<>+320(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+324(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+328(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+332(SB)/4, $0x3e7352ba // erfc2
+DATA consts<>+336(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+340(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+344(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+348(SB)/4, $0x3e6c1327 // erfc3
+DATA consts<>+352(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+356(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+360(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+364(SB)/4, $0xbde82012 // erfc4
+DATA consts<>+368(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+372(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+376(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+380(SB)/4, $0x3ee67ea6 // erfc5
+DATA consts<>+384(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+388(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+392(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+396(SB)/4, $0xbf34abf0 // erfc6
+DATA consts<>+400(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+404(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+408(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+412(SB)/4, $0x3ee9a66d // erfc7
+DATA consts<>+416(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+420(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+424(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+428(SB)/4, $0xbe0a6431 // erfc8
+DATA consts<>+432(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+436(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+440(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+444(SB)/4, $0x3c6dbf6f // erfc9
+DATA consts<>+448(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+452(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+456(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+460(SB)/4, $0x3f906eba // erfA0
+DATA consts<>+464(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+468(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+472(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+476(SB)/4, $0x3e42f9b9 // erfA1
+DATA consts<>+480(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+484(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+488(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+492(SB)/4, $0x3d580ef5 // erfA2
+DATA consts<>+496(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+500(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+504(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+508(SB)/4, $0x3b76c81d // erfA3
+DATA consts<>+512(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+516(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+520(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+524(SB)/4, $0x39955c52 // erfA4
+DATA consts<>+528(SB)/4, $0x36099478 // erfA5
+DATA consts<>+532(SB)/4, $0x36099478 // erfA5
+DATA consts<>+536(SB)/4, $0x36099478 // erfA5
+DATA consts<>+540(SB)/4, $0x36099478 // erfA5
+DATA consts<>+544(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+548(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+552(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+556(SB)/4, $0x3f008804 // erfB1
+DATA consts<>+560(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+564(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+568(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+572(SB)/4, $0x3de9b1e3 // erfB2
+DATA consts<>+576(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+580(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+584(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+588(SB)/4, $0x3c754136 // erfB3
+DATA consts<>+592(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+596(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+600(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+604(SB)/4, $0x3a98600b // erfB4
+DATA consts<>+608(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+612(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+616(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+620(SB)/4, $0x381fc4d4 // erfB5
+DATA consts<>+624(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+628(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+632(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+636(SB)/4, $0x407ae148 // erfEnd
+DATA consts<>+640(SB)/4, $0xc1a00000 // low
+DATA consts<>+644(SB)/4, $0xc1a00000 // low
+DATA consts<>+648(SB)/4, $0xc1a00000 // low
+DATA consts<>+652(SB)/4, $0xc1a00000 // low
+DATA consts<>+656(SB)/4, $0xff800000 // minusInf
+DATA consts<>+660(SB)/4, $0xff800000 // minusInf
+DATA consts<>+664(SB)/4, $0xff800000 // minusInf
+DATA consts<>+668(SB)/4, $0xff800000 // minusInf
+DATA consts<>+672(SB)/4, $0x80000000 // sign
+DATA consts<>+676(SB)/4, $0x80000000 // sign
+DATA consts<>+680(SB)/4, $0x80000000 // sign
+DATA consts<>+684(SB)/4, $0x80000000 // sign
+DATA consts<>+688(SB)/4, $0x7fffffff // abs
+DATA consts<>+692(SB)/4, $0x7fffffff // abs
+DATA consts<>+696(SB)/4, $0x7fffffff // abs
+DATA consts<>+700(SB)/4, $0x7fffffff // abs
+GLOBL consts<>(SB), RODATA|NOPTR, $704
 
 // func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expBlocks(SB), NOSPLIT, $0-40
@@ -194,197 +190,180 @@ TEXT ·expBlocks(SB), NOSPLIT, $0-40
 	VDUP V29.S[0], V29.S4
 	MOVD sums+32(FP), R9
 	MOVD $consts<>(SB), R7
-	FMOVQ 0(R7), F16
-	FMOVQ 48(R7), F17
+	FMOVQ 48(R7), F16
+	FMOVQ 0(R7), F17
 	FMOVQ 16(R7), F18
 	FMOVQ 32(R7), F19
-	FMOVQ 64(R7), F20
-	FMOVQ 80(R7), F21
-	FMOVQ 96(R7), F22
-	FMOVQ 112(R7), F23
-	FMOVQ 128(R7), F24
-	FMOVQ 144(R7), F25
-	FMOVQ 688(R7), F26
-	FMOVQ 192(R7), F13
-	FMOVQ 208(R7), F14
-	FMOVQ 160(R7), F15
+	FMOVQ 80(R7), F20
+	FMOVQ 96(R7), F21
+	FMOVQ 112(R7), F22
+	FMOVQ 128(R7), F23
+	FMOVQ 144(R7), F24
+	FMOVQ 160(R7), F25
+	FMOVQ 208(R7), F11
+	FMOVQ 224(R7), F12
+	FMOVQ 176(R7), F13
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
 next:
 	FMOVQ 0(R1), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	FMOVQ F0, 0(R0)
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
 	FMOVQ 16(R1), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	FMOVQ F0, 16(R0)
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x4e64d4e7 // fadd v7.2d, v7.2d, v4.2d
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x4e64d508 // fadd v8.2d, v8.2d, v4.2d
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d4a5 // fadd v5.2d, v5.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
 	FMOVQ 32(R1), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	FMOVQ F0, 32(R0)
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x4e64d529 // fadd v9.2d, v9.2d, v4.2d
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x4e64d54a // fadd v10.2d, v10.2d, v4.2d
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d4e7 // fadd v7.2d, v7.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d508 // fadd v8.2d, v8.2d, v1.2d
 	FMOVQ 48(R1), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	FMOVQ F0, 48(R0)
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x4e64d56b // fadd v11.2d, v11.2d, v4.2d
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x4e64d58c // fadd v12.2d, v12.2d, v4.2d
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d529 // fadd v9.2d, v9.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d54a // fadd v10.2d, v10.2d, v1.2d
 	ADD $64, R0
 	ADD $64, R1
 	SUBS $1, R5
 	BNE next
-	FMOVQ F5, 0(R9)
-	FMOVQ F6, 16(R9)
-	FMOVQ F7, 32(R9)
-	FMOVQ F8, 48(R9)
-	FMOVQ F9, 64(R9)
-	FMOVQ F10, 80(R9)
-	FMOVQ F11, 96(R9)
-	FMOVQ F12, 112(R9)
+	FMOVQ F3, 0(R9)
+	FMOVQ F4, 16(R9)
+	FMOVQ F5, 32(R9)
+	FMOVQ F6, 48(R9)
+	FMOVQ F7, 64(R9)
+	FMOVQ F8, 80(R9)
+	FMOVQ F9, 96(R9)
+	FMOVQ F10, 112(R9)
 	RET
 
 // func expSumBlocks(src *float32, blocks int, shift float32, sums *[16]float64)
@@ -395,192 +374,175 @@ TEXT ·expSumBlocks(SB), NOSPLIT, $0-32
 	VDUP V29.S[0], V29.S4
 	MOVD sums+24(FP), R9
 	MOVD $consts<>(SB), R7
-	FMOVQ 0(R7), F16
-	FMOVQ 48(R7), F17
+	FMOVQ 48(R7), F16
+	FMOVQ 0(R7), F17
 	FMOVQ 16(R7), F18
 	FMOVQ 32(R7), F19
-	FMOVQ 64(R7), F20
-	FMOVQ 80(R7), F21
-	FMOVQ 96(R7), F22
-	FMOVQ 112(R7), F23
-	FMOVQ 128(R7), F24
-	FMOVQ 144(R7), F25
-	FMOVQ 688(R7), F26
-	FMOVQ 192(R7), F13
-	FMOVQ 208(R7), F14
-	FMOVQ 160(R7), F15
+	FMOVQ 80(R7), F20
+	FMOVQ 96(R7), F21
+	FMOVQ 112(R7), F22
+	FMOVQ 128(R7), F23
+	FMOVQ 144(R7), F24
+	FMOVQ 160(R7), F25
+	FMOVQ 208(R7), F11
+	FMOVQ 224(R7), F12
+	FMOVQ 176(R7), F13
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
 	VMOVI $0, V5.B16
 	VMOVI $0, V6.B16
 	VMOVI $0, V7.B16
 	VMOVI $0, V8.B16
 	VMOVI $0, V9.B16
 	VMOVI $0, V10.B16
-	VMOVI $0, V11.B16
-	VMOVI $0, V12.B16
 next:
 	FMOVQ 0(R0), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x4e64d4a5 // fadd v5.2d, v5.2d, v4.2d
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x4e64d4c6 // fadd v6.2d, v6.2d, v4.2d
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
 	FMOVQ 16(R0), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x4e64d4e7 // fadd v7.2d, v7.2d, v4.2d
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x4e64d508 // fadd v8.2d, v8.2d, v4.2d
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d4a5 // fadd v5.2d, v5.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
 	FMOVQ 32(R0), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x4e64d529 // fadd v9.2d, v9.2d, v4.2d
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x4e64d54a // fadd v10.2d, v10.2d, v4.2d
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d4e7 // fadd v7.2d, v7.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d508 // fadd v8.2d, v8.2d, v1.2d
 	FMOVQ 48(R0), F0
 	WORD $0x4ebdd400 // fsub v0.4s, v0.4s, v29.4s
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	WORD $0x0e617804 // fcvtl v4.2d, v0.2s
-	WORD $0x4e64d56b // fadd v11.2d, v11.2d, v4.2d
-	WORD $0x4e617804 // fcvtl2 v4.2d, v0.4s
-	WORD $0x4e64d58c // fadd v12.2d, v12.2d, v4.2d
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d529 // fadd v9.2d, v9.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d54a // fadd v10.2d, v10.2d, v1.2d
 	ADD $64, R0
 	SUBS $1, R5
 	BNE next
-	FMOVQ F5, 0(R9)
-	FMOVQ F6, 16(R9)
-	FMOVQ F7, 32(R9)
-	FMOVQ F8, 48(R9)
-	FMOVQ F9, 64(R9)
-	FMOVQ F10, 80(R9)
-	FMOVQ F11, 96(R9)
-	FMOVQ F12, 112(R9)
+	FMOVQ F3, 0(R9)
+	FMOVQ F4, 16(R9)
+	FMOVQ F5, 32(R9)
+	FMOVQ F6, 48(R9)
+	FMOVQ F7, 64(R9)
+	FMOVQ F8, 80(R9)
+	FMOVQ F9, 96(R9)
+	FMOVQ F10, 112(R9)
 	RET
 
 // func logSoftmaxDerivBlocks(dst, y, dy *float32, blocks int, sum float32)
@@ -592,168 +554,151 @@ TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	FMOVS sum+32(FP), F29
 	VDUP V29.S[0], V29.S4
 	MOVD $consts<>(SB), R7
-	FMOVQ 0(R7), F16
-	FMOVQ 48(R7), F17
+	FMOVQ 48(R7), F16
+	FMOVQ 0(R7), F17
 	FMOVQ 16(R7), F18
 	FMOVQ 32(R7), F19
-	FMOVQ 64(R7), F20
-	FMOVQ 80(R7), F21
-	FMOVQ 96(R7), F22
-	FMOVQ 112(R7), F23
-	FMOVQ 128(R7), F24
-	FMOVQ 144(R7), F25
-	FMOVQ 688(R7), F26
-	FMOVQ 192(R7), F13
-	FMOVQ 208(R7), F14
-	FMOVQ 160(R7), F15
+	FMOVQ 80(R7), F20
+	FMOVQ 96(R7), F21
+	FMOVQ 112(R7), F22
+	FMOVQ 128(R7), F23
+	FMOVQ 144(R7), F24
+	FMOVQ 160(R7), F25
+	FMOVQ 208(R7), F11
+	FMOVQ 224(R7), F12
+	FMOVQ 176(R7), F13
 next:
 	FMOVQ 0(R1), F0
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x6e3ddc00 // fmul v0.4s, v0.4s, v29.4s
-	FMOVQ 0(R2), F2
-	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	FMOVQ 0(R2), F1
+	WORD $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
 	FMOVQ F0, 0(R0)
 	FMOVQ 16(R1), F0
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x6e3ddc00 // fmul v0.4s, v0.4s, v29.4s
-	FMOVQ 16(R2), F2
-	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	FMOVQ 16(R2), F1
+	WORD $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
 	FMOVQ F0, 16(R0)
 	FMOVQ 32(R1), F0
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x6e3ddc00 // fmul v0.4s, v0.4s, v29.4s
-	FMOVQ 32(R2), F2
-	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	FMOVQ 32(R2), F1
+	WORD $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R1), F0
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4eba8484 // add v4.4s, v4.4s, v26.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d422 // fsub v2.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc40 // fmls v0.4s, v2.4s, v18.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V23.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V25.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
 	WORD $0x6e3ddc00 // fmul v0.4s, v0.4s, v29.4s
-	FMOVQ 48(R2), F2
-	WORD $0x4ea0d440 // fsub v0.4s, v2.4s, v0.4s
+	FMOVQ 48(R2), F1
+	WORD $0x4ea0d420 // fsub v0.4s, v1.4s, v0.4s
 	FMOVQ F0, 48(R0)
 	ADD $64, R0
 	ADD $64, R1
@@ -768,169 +713,152 @@ TEXT ·sigmoidBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 656(R7), F16
-	FMOVQ 0(R7), F17
-	FMOVQ 48(R7), F18
+	FMOVQ 672(R7), F16
+	FMOVQ 48(R7), F17
+	FMOVQ 0(R7), F18
 	FMOVQ 16(R7), F19
 	FMOVQ 32(R7), F20
-	FMOVQ 64(R7), F21
-	FMOVQ 80(R7), F22
-	FMOVQ 96(R7), F23
-	FMOVQ 112(R7), F24
-	FMOVQ 128(R7), F25
-	FMOVQ 144(R7), F26
-	FMOVQ 688(R7), F27
-	FMOVQ 192(R7), F13
-	FMOVQ 208(R7), F14
-	FMOVQ 160(R7), F15
+	FMOVQ 80(R7), F21
+	FMOVQ 96(R7), F22
+	FMOVQ 112(R7), F23
+	FMOVQ 128(R7), F24
+	FMOVQ 144(R7), F25
+	FMOVQ 160(R7), F26
+	FMOVQ 208(R7), F11
+	FMOVQ 224(R7), F12
+	FMOVQ 176(R7), F13
 next:
 	FMOVQ 0(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
-	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e34dc24 // fmul v4.4s, v1.4s, v20.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e35dc43 // fmul v3.4s, v2.4s, v21.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4ebb8484 // add v4.4s, v4.4s, v27.4s
-	WORD $0x4ebb8421 // add v1.4s, v1.4s, v27.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V17.B16, V1.B16
+	WORD $0x4e32cc01 // fmla v1.4s, v0.4s, v18.4s
+	WORD $0x4eb1d422 // fsub v2.4s, v1.4s, v17.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	WORD $0x4eb4cc40 // fmls v0.4s, v2.4s, v20.4s
+	VMOV V21.B16, V30.B16
+	VMOV V22.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V23.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V24.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V26.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	WORD $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
-	WORD $0x6e20fde0 // fdiv v0.4s, v15.4s, v0.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
+	WORD $0x6e20fda0 // fdiv v0.4s, v13.4s, v0.4s
 	FMOVQ F0, 0(R0)
 	FMOVQ 16(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
-	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e34dc24 // fmul v4.4s, v1.4s, v20.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e35dc43 // fmul v3.4s, v2.4s, v21.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4ebb8484 // add v4.4s, v4.4s, v27.4s
-	WORD $0x4ebb8421 // add v1.4s, v1.4s, v27.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V17.B16, V1.B16
+	WORD $0x4e32cc01 // fmla v1.4s, v0.4s, v18.4s
+	WORD $0x4eb1d422 // fsub v2.4s, v1.4s, v17.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	WORD $0x4eb4cc40 // fmls v0.4s, v2.4s, v20.4s
+	VMOV V21.B16, V30.B16
+	VMOV V22.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V23.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V24.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V26.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	WORD $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
-	WORD $0x6e20fde0 // fdiv v0.4s, v15.4s, v0.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
+	WORD $0x6e20fda0 // fdiv v0.4s, v13.4s, v0.4s
 	FMOVQ F0, 16(R0)
 	FMOVQ 32(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
-	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e34dc24 // fmul v4.4s, v1.4s, v20.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e35dc43 // fmul v3.4s, v2.4s, v21.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4ebb8484 // add v4.4s, v4.4s, v27.4s
-	WORD $0x4ebb8421 // add v1.4s, v1.4s, v27.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V17.B16, V1.B16
+	WORD $0x4e32cc01 // fmla v1.4s, v0.4s, v18.4s
+	WORD $0x4eb1d422 // fsub v2.4s, v1.4s, v17.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	WORD $0x4eb4cc40 // fmls v0.4s, v2.4s, v20.4s
+	VMOV V21.B16, V30.B16
+	VMOV V22.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V23.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V24.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V26.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	WORD $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
-	WORD $0x6e20fde0 // fdiv v0.4s, v15.4s, v0.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
+	WORD $0x6e20fda0 // fdiv v0.4s, v13.4s, v0.4s
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R1), F0
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	WORD $0x4e2df400 // fmax v0.4s, v0.4s, v13.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
-	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e34dc24 // fmul v4.4s, v1.4s, v20.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e35dc43 // fmul v3.4s, v2.4s, v21.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2fd463 // fadd v3.4s, v3.4s, v15.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	WORD $0x4ebb8484 // add v4.4s, v4.4s, v27.4s
-	WORD $0x4ebb8421 // add v1.4s, v1.4s, v27.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	WORD $0x4e2bf400 // fmax v0.4s, v0.4s, v11.4s
+	WORD $0x4eacf400 // fmin v0.4s, v0.4s, v12.4s
+	VMOV V17.B16, V1.B16
+	WORD $0x4e32cc01 // fmla v1.4s, v0.4s, v18.4s
+	WORD $0x4eb1d422 // fsub v2.4s, v1.4s, v17.4s
+	WORD $0x4eb3cc40 // fmls v0.4s, v2.4s, v19.4s
+	WORD $0x4eb4cc40 // fmls v0.4s, v2.4s, v20.4s
+	VMOV V21.B16, V30.B16
+	VMOV V22.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V23.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V24.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V26.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	VMOV V13.B16, V30.B16
+	WORD $0x4e20cc5e // fmla v30.4s, v2.4s, v0.4s
+	VMOV V13.B16, V2.B16
+	WORD $0x4e20cfc2 // fmla v2.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	WORD $0x4e2fd400 // fadd v0.4s, v0.4s, v15.4s
-	WORD $0x6e20fde0 // fdiv v0.4s, v15.4s, v0.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dc42 // fmul v2.4s, v2.4s, v1.4s
+	WORD $0x6e22dc00 // fmul v0.4s, v0.4s, v2.4s
+	WORD $0x4e2dd400 // fadd v0.4s, v0.4s, v13.4s
+	WORD $0x6e20fda0 // fdiv v0.4s, v13.4s, v0.4s
 	FMOVQ F0, 48(R0)
 	ADD $64, R0
 	ADD $64, R1
@@ -944,350 +872,294 @@ TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 672(R7), F16
-	FMOVQ 656(R7), F17
-	FMOVQ 240(R7), F18
-	FMOVQ 0(R7), F19
-	FMOVQ 48(R7), F20
+	FMOVQ 688(R7), F16
+	FMOVQ 672(R7), F17
+	FMOVQ 256(R7), F18
+	FMOVQ 48(R7), F19
+	FMOVQ 0(R7), F20
 	FMOVQ 16(R7), F21
 	FMOVQ 32(R7), F22
-	FMOVQ 64(R7), F23
-	FMOVQ 80(R7), F24
-	FMOVQ 96(R7), F25
-	FMOVQ 112(R7), F26
-	FMOVQ 128(R7), F27
-	FMOVQ 192(R7), F10
-	FMOVQ 256(R7), F11
-	FMOVQ 160(R7), F12
+	FMOVQ 80(R7), F23
+	FMOVQ 96(R7), F24
+	FMOVQ 112(R7), F25
+	FMOVQ 128(R7), F26
+	FMOVQ 144(R7), F27
+	FMOVQ 208(R7), F12
+	FMOVQ 272(R7), F13
+	FMOVQ 176(R7), F14
 next:
-	FMOVQ 0(R1), F13
-	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
-	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
-	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	FMOVQ 0(R1), F2
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V14.B16
-	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
-	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
-	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
-	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
-	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
-	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
-	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ 144(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	VMOV V14.B16, V30.B16
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V14.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V14.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	FMOVQ 416(R7), F30
-	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 400(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 384(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 368(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 352(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 336(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 320(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 304(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 288(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 272(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
-	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
-	FMOVQ 176(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
-	FMOVQ F3, 0(R0)
-	FMOVQ 16(R1), F13
-	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
-	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
-	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ F5, 0(R0)
+	FMOVQ 16(R1), F2
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V14.B16
-	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
-	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
-	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
-	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
-	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
-	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
-	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ 144(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	VMOV V14.B16, V30.B16
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V14.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V14.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	FMOVQ 416(R7), F30
-	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 400(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 384(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 368(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 352(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 336(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 320(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 304(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 288(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 272(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
-	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
-	FMOVQ 176(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
-	FMOVQ F3, 16(R0)
-	FMOVQ 32(R1), F13
-	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
-	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
-	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R1), F2
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V14.B16
-	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
-	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
-	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
-	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
-	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
-	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
-	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ 144(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	VMOV V14.B16, V30.B16
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V14.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V14.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	FMOVQ 416(R7), F30
-	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 400(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 384(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 368(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 352(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 336(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 320(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 304(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 288(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 272(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
-	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
-	FMOVQ 176(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
-	FMOVQ F3, 32(R0)
-	FMOVQ 48(R1), F13
-	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
-	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
-	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ F5, 32(R0)
+	FMOVQ 48(R1), F2
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
 	WORD $0x6e311c00 // eor v0.16b, v0.16b, v17.16b
-	VMOV V0.B16, V14.B16
-	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
-	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
-	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
-	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
-	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
-	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
-	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ 144(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	VMOV V14.B16, V30.B16
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V14.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V14.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	FMOVQ 416(R7), F30
-	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 400(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 384(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 368(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 352(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 336(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 320(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 304(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 288(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 272(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
-	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
-	FMOVQ 176(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
-	FMOVQ F3, 48(R0)
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ F5, 48(R0)
 	ADD $64, R0
 	ADD $64, R1
 	SUBS $1, R5
@@ -1301,362 +1173,306 @@ TEXT ·geluBlocks(SB), NOSPLIT, $0-32
 	MOVD t+16(FP), R2
 	MOVD blocks+24(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 656(R7), F16
-	FMOVQ 672(R7), F17
-	FMOVQ 240(R7), F18
-	FMOVQ 0(R7), F19
-	FMOVQ 48(R7), F20
+	FMOVQ 672(R7), F16
+	FMOVQ 688(R7), F17
+	FMOVQ 256(R7), F18
+	FMOVQ 48(R7), F19
+	FMOVQ 0(R7), F20
 	FMOVQ 16(R7), F21
 	FMOVQ 32(R7), F22
-	FMOVQ 64(R7), F23
-	FMOVQ 80(R7), F24
-	FMOVQ 96(R7), F25
-	FMOVQ 112(R7), F26
-	FMOVQ 128(R7), F27
-	FMOVQ 192(R7), F10
-	FMOVQ 256(R7), F11
-	FMOVQ 160(R7), F12
+	FMOVQ 80(R7), F23
+	FMOVQ 96(R7), F24
+	FMOVQ 112(R7), F25
+	FMOVQ 128(R7), F26
+	FMOVQ 144(R7), F27
+	FMOVQ 208(R7), F12
+	FMOVQ 272(R7), F13
+	FMOVQ 176(R7), F14
 next:
-	FMOVQ 0(R2), F13
-	WORD $0x6e301dad // eor v13.16b, v13.16b, v16.16b
-	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
-	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
-	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	FMOVQ 0(R2), F2
+	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	VMOV V0.B16, V14.B16
-	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
-	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
-	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
-	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
-	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
-	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
-	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ 144(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	VMOV V14.B16, V30.B16
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V14.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V14.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	FMOVQ 416(R7), F30
-	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 400(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 384(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 368(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 352(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 336(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 320(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 304(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 288(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 272(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
-	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
-	FMOVQ 176(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	FMOVQ 0(R1), F30
-	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
-	FMOVQ F3, 0(R0)
-	FMOVQ 16(R2), F13
-	WORD $0x6e301dad // eor v13.16b, v13.16b, v16.16b
-	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
-	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
-	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	FMOVQ F5, 0(R0)
+	FMOVQ 16(R2), F2
+	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	VMOV V0.B16, V14.B16
-	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
-	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
-	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
-	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
-	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
-	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
-	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ 144(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	VMOV V14.B16, V30.B16
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V14.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V14.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	FMOVQ 416(R7), F30
-	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 400(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 384(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 368(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 352(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 336(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 320(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 304(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 288(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 272(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
-	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
-	FMOVQ 176(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	FMOVQ 16(R1), F30
-	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
-	FMOVQ F3, 16(R0)
-	FMOVQ 32(R2), F13
-	WORD $0x6e301dad // eor v13.16b, v13.16b, v16.16b
-	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
-	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
-	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R2), F2
+	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	VMOV V0.B16, V14.B16
-	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
-	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
-	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
-	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
-	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
-	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
-	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ 144(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	VMOV V14.B16, V30.B16
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V14.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V14.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	FMOVQ 416(R7), F30
-	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 400(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 384(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 368(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 352(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 336(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 320(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 304(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 288(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 272(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
-	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
-	FMOVQ 176(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	FMOVQ 32(R1), F30
-	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
-	FMOVQ F3, 32(R0)
-	FMOVQ 48(R2), F13
-	WORD $0x6e301dad // eor v13.16b, v13.16b, v16.16b
-	WORD $0x4e311da4 // and v4.16b, v13.16b, v17.16b
-	WORD $0x4eabf484 // fmin v4.4s, v4.4s, v11.4s
-	WORD $0x6e24dc80 // fmul v0.4s, v4.4s, v4.4s
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	FMOVQ F5, 32(R0)
+	FMOVQ 48(R2), F2
+	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
 	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
-	VMOV V0.B16, V14.B16
-	WORD $0x4e24cc8e // fmla v14.4s, v4.4s, v4.4s
-	WORD $0x6e32dc84 // fmul v4.4s, v4.4s, v18.4s
-	WORD $0x4e2cd484 // fadd v4.4s, v4.4s, v12.4s
-	WORD $0x6e24fd8f // fdiv v15.4s, v12.4s, v4.4s
-	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
-	WORD $0x6e33dc01 // fmul v1.4s, v0.4s, v19.4s
-	WORD $0x4e34d421 // fadd v1.4s, v1.4s, v20.4s
-	WORD $0x4eb4d421 // fsub v1.4s, v1.4s, v20.4s
-	WORD $0x6e35dc24 // fmul v4.4s, v1.4s, v21.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e36dc24 // fmul v4.4s, v1.4s, v22.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x4eaed442 // fsub v2.4s, v2.4s, v14.4s
-	WORD $0x6e37dc43 // fmul v3.4s, v2.4s, v23.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	FMOVQ 144(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e2cd463 // fadd v3.4s, v3.4s, v12.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4f3f0424 // sshr v4.4s, v1.4s, #1
-	WORD $0x6ea48421 // sub v1.4s, v1.4s, v4.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8484 // add v4.4s, v4.4s, v30.4s
-	FMOVQ 688(R7), F30
-	WORD $0x4ebe8421 // add v1.4s, v1.4s, v30.4s
-	WORD $0x4f375484 // shl v4.4s, v4.4s, #23
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	VMOV V14.B16, V30.B16
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V14.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V14.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x6e21dc60 // fmul v0.4s, v3.4s, v1.4s
-	FMOVQ 416(R7), F30
-	WORD $0x6e3edde3 // fmul v3.4s, v15.4s, v30.4s
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 400(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 384(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 368(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 352(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 336(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 320(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
 	FMOVQ 304(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 288(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	FMOVQ 272(R7), F30
-	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
-	WORD $0x6e2fdc63 // fmul v3.4s, v3.4s, v15.4s
-	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e301da4 // and v4.16b, v13.16b, v16.16b
-	WORD $0x6e241c63 // eor v3.16b, v3.16b, v4.16b
-	WORD $0x4f2105ad // sshr v13.4s, v13.4s, #31
-	FMOVQ 176(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4e2dd463 // fadd v3.4s, v3.4s, v13.4s
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
 	FMOVQ 48(R1), F30
-	WORD $0x6e3edc63 // fmul v3.4s, v3.4s, v30.4s
-	FMOVQ F3, 48(R0)
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	FMOVQ F5, 48(R0)
 	ADD $64, R0
 	ADD $64, R1
 	ADD $64, R2
@@ -1670,168 +1486,160 @@ TEXT ·tanhBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 672(R7), F16
-	FMOVQ 0(R7), F17
-	FMOVQ 48(R7), F18
+	FMOVQ 688(R7), F16
+	FMOVQ 64(R7), F17
+	FMOVQ 0(R7), F18
 	FMOVQ 16(R7), F19
 	FMOVQ 32(R7), F20
-	FMOVQ 64(R7), F21
-	FMOVQ 80(R7), F22
-	FMOVQ 96(R7), F23
-	FMOVQ 112(R7), F24
-	FMOVQ 128(R7), F25
-	FMOVQ 144(R7), F26
-	FMOVQ 688(R7), F27
-	FMOVQ 224(R7), F14
-	FMOVQ 160(R7), F15
+	FMOVQ 80(R7), F21
+	FMOVQ 96(R7), F22
+	FMOVQ 112(R7), F23
+	FMOVQ 128(R7), F24
+	FMOVQ 144(R7), F25
+	FMOVQ 160(R7), F26
+	FMOVQ 256(R7), F27
+	FMOVQ 240(R7), F10
+	FMOVQ 176(R7), F11
 next:
-	FMOVQ 0(R1), F13
-	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
+	FMOVQ 0(R1), F2
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
 	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
-	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e34dc24 // fmul v4.4s, v1.4s, v20.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e35dc43 // fmul v3.4s, v2.4s, v21.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4ebb8421 // add v1.4s, v1.4s, v27.4s
+	WORD $0x4eaaf400 // fmin v0.4s, v0.4s, v10.4s
+	VMOV V17.B16, V1.B16
+	WORD $0x4e32cc01 // fmla v1.4s, v0.4s, v18.4s
+	WORD $0x4eb1d423 // fsub v3.4s, v1.4s, v17.4s
+	WORD $0x4eb3cc60 // fmls v0.4s, v3.4s, v19.4s
+	WORD $0x4eb4cc60 // fmls v0.4s, v3.4s, v20.4s
+	VMOV V21.B16, V30.B16
+	VMOV V22.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V23.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V24.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V26.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc1e // fmla v30.4s, v0.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4eafd421 // fsub v1.4s, v1.4s, v15.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	FMOVQ 176(R7), F30
-	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
-	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	WORD $0x4ebbd420 // fsub v0.4s, v1.4s, v27.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc3e // fmla v30.4s, v1.4s, v3.4s
+	VMOV V30.B16, V3.B16
+	WORD $0x4e2bd461 // fadd v1.4s, v3.4s, v11.4s
+	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
+	FMOVQ 672(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 0(R0)
-	FMOVQ 16(R1), F13
-	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
+	FMOVQ 16(R1), F2
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
 	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
-	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e34dc24 // fmul v4.4s, v1.4s, v20.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e35dc43 // fmul v3.4s, v2.4s, v21.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4ebb8421 // add v1.4s, v1.4s, v27.4s
+	WORD $0x4eaaf400 // fmin v0.4s, v0.4s, v10.4s
+	VMOV V17.B16, V1.B16
+	WORD $0x4e32cc01 // fmla v1.4s, v0.4s, v18.4s
+	WORD $0x4eb1d423 // fsub v3.4s, v1.4s, v17.4s
+	WORD $0x4eb3cc60 // fmls v0.4s, v3.4s, v19.4s
+	WORD $0x4eb4cc60 // fmls v0.4s, v3.4s, v20.4s
+	VMOV V21.B16, V30.B16
+	VMOV V22.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V23.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V24.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V26.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc1e // fmla v30.4s, v0.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4eafd421 // fsub v1.4s, v1.4s, v15.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	FMOVQ 176(R7), F30
-	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
-	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	WORD $0x4ebbd420 // fsub v0.4s, v1.4s, v27.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc3e // fmla v30.4s, v1.4s, v3.4s
+	VMOV V30.B16, V3.B16
+	WORD $0x4e2bd461 // fadd v1.4s, v3.4s, v11.4s
+	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
+	FMOVQ 672(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 16(R0)
-	FMOVQ 32(R1), F13
-	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
+	FMOVQ 32(R1), F2
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
 	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
-	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e34dc24 // fmul v4.4s, v1.4s, v20.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e35dc43 // fmul v3.4s, v2.4s, v21.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4ebb8421 // add v1.4s, v1.4s, v27.4s
+	WORD $0x4eaaf400 // fmin v0.4s, v0.4s, v10.4s
+	VMOV V17.B16, V1.B16
+	WORD $0x4e32cc01 // fmla v1.4s, v0.4s, v18.4s
+	WORD $0x4eb1d423 // fsub v3.4s, v1.4s, v17.4s
+	WORD $0x4eb3cc60 // fmls v0.4s, v3.4s, v19.4s
+	WORD $0x4eb4cc60 // fmls v0.4s, v3.4s, v20.4s
+	VMOV V21.B16, V30.B16
+	VMOV V22.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V23.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V24.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V26.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc1e // fmla v30.4s, v0.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4eafd421 // fsub v1.4s, v1.4s, v15.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	FMOVQ 176(R7), F30
-	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
-	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	WORD $0x4ebbd420 // fsub v0.4s, v1.4s, v27.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc3e // fmla v30.4s, v1.4s, v3.4s
+	VMOV V30.B16, V3.B16
+	WORD $0x4e2bd461 // fadd v1.4s, v3.4s, v11.4s
+	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
+	FMOVQ 672(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 32(R0)
-	FMOVQ 48(R1), F13
-	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
+	FMOVQ 48(R1), F2
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
 	WORD $0x4e20d400 // fadd v0.4s, v0.4s, v0.4s
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e31dc01 // fmul v1.4s, v0.4s, v17.4s
-	WORD $0x4e32d421 // fadd v1.4s, v1.4s, v18.4s
-	WORD $0x4eb2d421 // fsub v1.4s, v1.4s, v18.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e34dc24 // fmul v4.4s, v1.4s, v20.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e35dc43 // fmul v3.4s, v2.4s, v21.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad463 // fadd v3.4s, v3.4s, v26.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4ebb8421 // add v1.4s, v1.4s, v27.4s
+	WORD $0x4eaaf400 // fmin v0.4s, v0.4s, v10.4s
+	VMOV V17.B16, V1.B16
+	WORD $0x4e32cc01 // fmla v1.4s, v0.4s, v18.4s
+	WORD $0x4eb1d423 // fsub v3.4s, v1.4s, v17.4s
+	WORD $0x4eb3cc60 // fmls v0.4s, v3.4s, v19.4s
+	WORD $0x4eb4cc60 // fmls v0.4s, v3.4s, v20.4s
+	VMOV V21.B16, V30.B16
+	VMOV V22.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V23.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V24.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V26.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc1e // fmla v30.4s, v0.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4eafd421 // fsub v1.4s, v1.4s, v15.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
-	FMOVQ 176(R7), F30
-	WORD $0x4e3ed464 // fadd v4.4s, v3.4s, v30.4s
-	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	WORD $0x4ebbd420 // fsub v0.4s, v1.4s, v27.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc3e // fmla v30.4s, v1.4s, v3.4s
+	VMOV V30.B16, V3.B16
+	WORD $0x4e2bd461 // fadd v1.4s, v3.4s, v11.4s
+	WORD $0x6e21fc63 // fdiv v3.4s, v3.4s, v1.4s
+	FMOVQ 672(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 48(R0)
 	ADD $64, R0
 	ADD $64, R1
@@ -1845,160 +1653,152 @@ TEXT ·expm1Blocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 0(R7), F16
-	FMOVQ 48(R7), F17
+	FMOVQ 64(R7), F16
+	FMOVQ 0(R7), F17
 	FMOVQ 16(R7), F18
 	FMOVQ 32(R7), F19
-	FMOVQ 64(R7), F20
-	FMOVQ 80(R7), F21
-	FMOVQ 96(R7), F22
-	FMOVQ 112(R7), F23
-	FMOVQ 128(R7), F24
-	FMOVQ 144(R7), F25
-	FMOVQ 704(R7), F26
-	FMOVQ 240(R7), F27
-	FMOVQ 624(R7), F14
-	FMOVQ 208(R7), F15
+	FMOVQ 80(R7), F20
+	FMOVQ 96(R7), F21
+	FMOVQ 112(R7), F22
+	FMOVQ 128(R7), F23
+	FMOVQ 144(R7), F24
+	FMOVQ 160(R7), F25
+	FMOVQ 256(R7), F26
+	FMOVQ 672(R7), F27
+	FMOVQ 640(R7), F10
+	FMOVQ 224(R7), F11
 next:
-	FMOVQ 0(R1), F13
-	VMOV V13.B16, V0.B16
-	WORD $0x4e2ef400 // fmax v0.4s, v0.4s, v14.4s
-	WORD $0x4eaff400 // fmin v0.4s, v0.4s, v15.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
+	FMOVQ 0(R1), F2
+	VMOV V2.B16, V0.B16
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
+	WORD $0x4eabf400 // fmin v0.4s, v0.4s, v11.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d423 // fsub v3.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc60 // fmls v0.4s, v3.4s, v18.4s
+	WORD $0x4eb3cc60 // fmls v0.4s, v3.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V23.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V25.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc1e // fmla v30.4s, v0.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4ebbd421 // fsub v1.4s, v1.4s, v27.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4ebad420 // fsub v0.4s, v1.4s, v26.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc3e // fmla v30.4s, v1.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	WORD $0x4e3b1c42 // and v2.16b, v2.16b, v27.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 0(R0)
-	FMOVQ 16(R1), F13
-	VMOV V13.B16, V0.B16
-	WORD $0x4e2ef400 // fmax v0.4s, v0.4s, v14.4s
-	WORD $0x4eaff400 // fmin v0.4s, v0.4s, v15.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
+	FMOVQ 16(R1), F2
+	VMOV V2.B16, V0.B16
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
+	WORD $0x4eabf400 // fmin v0.4s, v0.4s, v11.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d423 // fsub v3.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc60 // fmls v0.4s, v3.4s, v18.4s
+	WORD $0x4eb3cc60 // fmls v0.4s, v3.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V23.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V25.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc1e // fmla v30.4s, v0.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4ebbd421 // fsub v1.4s, v1.4s, v27.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4ebad420 // fsub v0.4s, v1.4s, v26.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc3e // fmla v30.4s, v1.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	WORD $0x4e3b1c42 // and v2.16b, v2.16b, v27.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 16(R0)
-	FMOVQ 32(R1), F13
-	VMOV V13.B16, V0.B16
-	WORD $0x4e2ef400 // fmax v0.4s, v0.4s, v14.4s
-	WORD $0x4eaff400 // fmin v0.4s, v0.4s, v15.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
+	FMOVQ 32(R1), F2
+	VMOV V2.B16, V0.B16
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
+	WORD $0x4eabf400 // fmin v0.4s, v0.4s, v11.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d423 // fsub v3.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc60 // fmls v0.4s, v3.4s, v18.4s
+	WORD $0x4eb3cc60 // fmls v0.4s, v3.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V23.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V25.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc1e // fmla v30.4s, v0.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4ebbd421 // fsub v1.4s, v1.4s, v27.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4ebad420 // fsub v0.4s, v1.4s, v26.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc3e // fmla v30.4s, v1.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	WORD $0x4e3b1c42 // and v2.16b, v2.16b, v27.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 32(R0)
-	FMOVQ 48(R1), F13
-	VMOV V13.B16, V0.B16
-	WORD $0x4e2ef400 // fmax v0.4s, v0.4s, v14.4s
-	WORD $0x4eaff400 // fmin v0.4s, v0.4s, v15.4s
-	WORD $0x6e30dc01 // fmul v1.4s, v0.4s, v16.4s
-	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
-	WORD $0x4eb1d421 // fsub v1.4s, v1.4s, v17.4s
-	WORD $0x6e32dc24 // fmul v4.4s, v1.4s, v18.4s
-	WORD $0x4ea4d402 // fsub v2.4s, v0.4s, v4.4s
-	WORD $0x6e33dc24 // fmul v4.4s, v1.4s, v19.4s
-	WORD $0x4ea4d442 // fsub v2.4s, v2.4s, v4.4s
-	WORD $0x6e34dc43 // fmul v3.4s, v2.4s, v20.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d463 // fadd v3.4s, v3.4s, v22.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d463 // fadd v3.4s, v3.4s, v24.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc44 // fmul v4.4s, v2.4s, v2.4s
-	WORD $0x6e24dc63 // fmul v3.4s, v3.4s, v4.4s
-	WORD $0x4e22d463 // fadd v3.4s, v3.4s, v2.4s
-	WORD $0x4e21a821 // fcvtns v1.4s, v1.4s
-	WORD $0x4eba8421 // add v1.4s, v1.4s, v26.4s
+	FMOVQ 48(R1), F2
+	VMOV V2.B16, V0.B16
+	WORD $0x4e2af400 // fmax v0.4s, v0.4s, v10.4s
+	WORD $0x4eabf400 // fmin v0.4s, v0.4s, v11.4s
+	VMOV V16.B16, V1.B16
+	WORD $0x4e31cc01 // fmla v1.4s, v0.4s, v17.4s
+	WORD $0x4eb0d423 // fsub v3.4s, v1.4s, v16.4s
+	WORD $0x4eb2cc60 // fmls v0.4s, v3.4s, v18.4s
+	WORD $0x4eb3cc60 // fmls v0.4s, v3.4s, v19.4s
+	VMOV V20.B16, V30.B16
+	VMOV V21.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V22.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V23.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	VMOV V24.B16, V30.B16
+	WORD $0x4e20cc7e // fmla v30.4s, v3.4s, v0.4s
+	VMOV V25.B16, V3.B16
+	WORD $0x4e20cfc3 // fmla v3.4s, v30.4s, v0.4s
+	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc1e // fmla v30.4s, v0.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
-	WORD $0x6e21dc63 // fmul v3.4s, v3.4s, v1.4s
-	WORD $0x4ebbd421 // fsub v1.4s, v1.4s, v27.4s
-	WORD $0x4e21d463 // fadd v3.4s, v3.4s, v1.4s
+	WORD $0x4ebad420 // fsub v0.4s, v1.4s, v26.4s
+	VMOV V0.B16, V30.B16
+	WORD $0x4e23cc3e // fmla v30.4s, v1.4s, v3.4s
+	VMOV V30.B16, V3.B16
 	WORD $0x4e23d463 // fadd v3.4s, v3.4s, v3.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	WORD $0x4e3b1c42 // and v2.16b, v2.16b, v27.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 48(R0)
 	ADD $64, R0
 	ADD $64, R1
@@ -2012,144 +1812,152 @@ TEXT ·erfBlocks(SB), NOSPLIT, $0-24
 	MOVD src+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 672(R7), F16
-	FMOVQ 512(R7), F17
-	FMOVQ 592(R7), F18
+	FMOVQ 688(R7), F16
+	FMOVQ 528(R7), F17
+	FMOVQ 512(R7), F18
 	FMOVQ 496(R7), F19
-	FMOVQ 576(R7), F20
-	FMOVQ 480(R7), F21
-	FMOVQ 560(R7), F22
-	FMOVQ 464(R7), F23
-	FMOVQ 544(R7), F24
-	FMOVQ 448(R7), F25
-	FMOVQ 528(R7), F26
-	FMOVQ 432(R7), F27
-	FMOVQ 608(R7), F14
-	FMOVQ 160(R7), F15
+	FMOVQ 480(R7), F20
+	FMOVQ 464(R7), F21
+	FMOVQ 448(R7), F22
+	FMOVQ 608(R7), F23
+	FMOVQ 592(R7), F24
+	FMOVQ 576(R7), F25
+	FMOVQ 560(R7), F26
+	FMOVQ 544(R7), F27
+	FMOVQ 624(R7), F10
+	FMOVQ 176(R7), F11
 next:
-	FMOVQ 0(R1), F13
-	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
-	WORD $0x6e31dc43 // fmul v3.4s, v2.4s, v17.4s
-	WORD $0x6e32dc44 // fmul v4.4s, v2.4s, v18.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d484 // fadd v4.4s, v4.4s, v22.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	FMOVQ 0(R1), F2
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
+	WORD $0x4eaaf400 // fmin v0.4s, v0.4s, v10.4s
+	WORD $0x6e20dc01 // fmul v1.4s, v0.4s, v0.4s
+	VMOV V17.B16, V30.B16
+	VMOV V18.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
+	VMOV V19.B16, V30.B16
+	WORD $0x4e21cc7e // fmla v30.4s, v3.4s, v1.4s
+	VMOV V20.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
+	VMOV V21.B16, V30.B16
+	WORD $0x4e21cc7e // fmla v30.4s, v3.4s, v1.4s
+	VMOV V22.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	WORD $0x4eaff463 // fmin v3.4s, v3.4s, v15.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
+	VMOV V26.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
+	VMOV V11.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	WORD $0x6e20fc63 // fdiv v3.4s, v3.4s, v0.4s
+	WORD $0x4eabf463 // fmin v3.4s, v3.4s, v11.4s
+	FMOVQ 672(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 0(R0)
-	FMOVQ 16(R1), F13
-	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
-	WORD $0x6e31dc43 // fmul v3.4s, v2.4s, v17.4s
-	WORD $0x6e32dc44 // fmul v4.4s, v2.4s, v18.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d484 // fadd v4.4s, v4.4s, v22.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	FMOVQ 16(R1), F2
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
+	WORD $0x4eaaf400 // fmin v0.4s, v0.4s, v10.4s
+	WORD $0x6e20dc01 // fmul v1.4s, v0.4s, v0.4s
+	VMOV V17.B16, V30.B16
+	VMOV V18.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
+	VMOV V19.B16, V30.B16
+	WORD $0x4e21cc7e // fmla v30.4s, v3.4s, v1.4s
+	VMOV V20.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
+	VMOV V21.B16, V30.B16
+	WORD $0x4e21cc7e // fmla v30.4s, v3.4s, v1.4s
+	VMOV V22.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	WORD $0x4eaff463 // fmin v3.4s, v3.4s, v15.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
+	VMOV V26.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
+	VMOV V11.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	WORD $0x6e20fc63 // fdiv v3.4s, v3.4s, v0.4s
+	WORD $0x4eabf463 // fmin v3.4s, v3.4s, v11.4s
+	FMOVQ 672(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 16(R0)
-	FMOVQ 32(R1), F13
-	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
-	WORD $0x6e31dc43 // fmul v3.4s, v2.4s, v17.4s
-	WORD $0x6e32dc44 // fmul v4.4s, v2.4s, v18.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d484 // fadd v4.4s, v4.4s, v22.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	FMOVQ 32(R1), F2
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
+	WORD $0x4eaaf400 // fmin v0.4s, v0.4s, v10.4s
+	WORD $0x6e20dc01 // fmul v1.4s, v0.4s, v0.4s
+	VMOV V17.B16, V30.B16
+	VMOV V18.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
+	VMOV V19.B16, V30.B16
+	WORD $0x4e21cc7e // fmla v30.4s, v3.4s, v1.4s
+	VMOV V20.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
+	VMOV V21.B16, V30.B16
+	WORD $0x4e21cc7e // fmla v30.4s, v3.4s, v1.4s
+	VMOV V22.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	WORD $0x4eaff463 // fmin v3.4s, v3.4s, v15.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
+	VMOV V26.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
+	VMOV V11.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	WORD $0x6e20fc63 // fdiv v3.4s, v3.4s, v0.4s
+	WORD $0x4eabf463 // fmin v3.4s, v3.4s, v11.4s
+	FMOVQ 672(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 32(R0)
-	FMOVQ 48(R1), F13
-	WORD $0x4e301da0 // and v0.16b, v13.16b, v16.16b
-	WORD $0x4eaef400 // fmin v0.4s, v0.4s, v14.4s
-	WORD $0x6e20dc02 // fmul v2.4s, v0.4s, v0.4s
-	WORD $0x6e31dc43 // fmul v3.4s, v2.4s, v17.4s
-	WORD $0x6e32dc44 // fmul v4.4s, v2.4s, v18.4s
-	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e35d463 // fadd v3.4s, v3.4s, v21.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e36d484 // fadd v4.4s, v4.4s, v22.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e38d484 // fadd v4.4s, v4.4s, v24.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e39d463 // fadd v3.4s, v3.4s, v25.4s
-	WORD $0x6e22dc63 // fmul v3.4s, v3.4s, v2.4s
-	WORD $0x4e3ad484 // fadd v4.4s, v4.4s, v26.4s
-	WORD $0x6e22dc84 // fmul v4.4s, v4.4s, v2.4s
-	WORD $0x4e3bd463 // fadd v3.4s, v3.4s, v27.4s
+	FMOVQ 48(R1), F2
+	WORD $0x4e301c40 // and v0.16b, v2.16b, v16.16b
+	WORD $0x4eaaf400 // fmin v0.4s, v0.4s, v10.4s
+	WORD $0x6e20dc01 // fmul v1.4s, v0.4s, v0.4s
+	VMOV V17.B16, V30.B16
+	VMOV V18.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
+	VMOV V19.B16, V30.B16
+	WORD $0x4e21cc7e // fmla v30.4s, v3.4s, v1.4s
+	VMOV V20.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
+	VMOV V21.B16, V30.B16
+	WORD $0x4e21cc7e // fmla v30.4s, v3.4s, v1.4s
+	VMOV V22.B16, V3.B16
+	WORD $0x4e21cfc3 // fmla v3.4s, v30.4s, v1.4s
 	WORD $0x6e20dc63 // fmul v3.4s, v3.4s, v0.4s
-	WORD $0x4e2fd484 // fadd v4.4s, v4.4s, v15.4s
-	WORD $0x6e24fc63 // fdiv v3.4s, v3.4s, v4.4s
-	WORD $0x4eaff463 // fmin v3.4s, v3.4s, v15.4s
-	FMOVQ 656(R7), F30
-	WORD $0x4e3e1dad // and v13.16b, v13.16b, v30.16b
-	WORD $0x4ead1c63 // orr v3.16b, v3.16b, v13.16b
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
+	VMOV V26.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e21cc1e // fmla v30.4s, v0.4s, v1.4s
+	VMOV V11.B16, V0.B16
+	WORD $0x4e21cfc0 // fmla v0.4s, v30.4s, v1.4s
+	WORD $0x6e20fc63 // fdiv v3.4s, v3.4s, v0.4s
+	WORD $0x4eabf463 // fmin v3.4s, v3.4s, v11.4s
+	FMOVQ 672(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4ea21c63 // orr v3.16b, v3.16b, v2.16b
 	FMOVQ F3, 48(R0)
 	ADD $64, R0
 	ADD $64, R1
@@ -2463,7 +2271,7 @@ TEXT ·negBlocks(SB), NOSPLIT, $0-24
 	MOVD x+8(FP), R1
 	MOVD blocks+16(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 656(R7), F13
+	FMOVQ 672(R7), F13
 next:
 	FMOVQ 0(R1), F30
 	WORD $0x6e3e1da0 // eor v0.16b, v13.16b, v30.16b
@@ -3140,7 +2948,7 @@ TEXT ·sigmoidDerivBlocks(SB), NOSPLIT, $0-32
 	MOVD dy+16(FP), R2
 	MOVD blocks+24(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 160(R7), F13
+	FMOVQ 176(R7), F13
 next:
 	FMOVQ 0(R1), F0
 	FMOVQ 0(R2), F30
@@ -3180,7 +2988,7 @@ TEXT ·tanhDerivBlocks(SB), NOSPLIT, $0-32
 	MOVD dy+16(FP), R2
 	MOVD blocks+24(FP), R5
 	MOVD $consts<>(SB), R7
-	FMOVQ 160(R7), F13
+	FMOVQ 176(R7), F13
 next:
 	FMOVQ 0(R1), F0
 	WORD $0x6e20dc00 // fmul v0.4s, v0.4s, v0.4s
@@ -5417,10 +5225,10 @@ TEXT ·maxBlocks(SB), NOSPLIT, $0-24
 	MOVD blocks+8(FP), R5
 	MOVD most+16(FP), R9
 	MOVD $consts<>(SB), R7
-	FMOVQ 640(R7), F14
-	FMOVQ 640(R7), F13
-	FMOVQ 640(R7), F12
-	FMOVQ 640(R7), F11
+	FMOVQ 656(R7), F14
+	FMOVQ 656(R7), F13
+	FMOVQ 656(R7), F12
+	FMOVQ 656(R7), F11
 next:
 	FMOVQ 0(R0), F0
 	WORD $0x6eaee41e // fcmgt v30.4s, v0.4s, v14.4s
@@ -5453,7 +5261,7 @@ TEXT ·extremesBlocks(SB), NOSPLIT, $0-24
 	MOVD blocks+8(FP), R5
 	MOVD ends+16(FP), R9
 	MOVD $consts<>(SB), R7
-	FMOVQ 640(R7), F7
+	FMOVQ 656(R7), F7
 	VMOVI $0, V1.B16
 	WORD $0x4ea7d423 // fsub v3.4s, v1.4s, v7.4s
 	VMOV V3.B16, V3.B16

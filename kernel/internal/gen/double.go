@@ -2,7 +2,6 @@ package main
 
 import (
 	"math"
-	"strings"
 )
 
 type doubles struct{ *emitter }
@@ -68,37 +67,6 @@ var reals = []constant{
 	double("c4", -2.75573143513906633035e-07), double("c5", 2.08757232129817482790e-09), double("c6", -1.13596475577881948265e-11),
 	{"sign", 1 << 63}, {"abs", 1<<63 - 1}, {"bias", 1023}, {"lessBias", 1022},
 	{"mantissa", 0x3ff<<52 - 0x3fe6a09e667f3bcd}, {"oneBits", 0x3ff << 52}, {"exponentBits", 0x433 << 52}, {"bit0", 1}, {"bit1", 2},
-}
-
-// polynomial computes p, a polynomial of x with the given coefficients, the highest first.
-func (g *doubles) polynomial(p, x, coefficients string) {
-	if g.arm() {
-		g.polynomialNEON(p, x, strings.Fields(coefficients))
-		return
-	}
-	for i, c := range strings.Fields(coefficients) {
-		if i == 0 {
-			g.p("VMOVUPD %s, %s", c, p)
-		} else {
-			g.p("VFMADD213PD %s, %s, %s", c, x, p)
-		}
-	}
-}
-
-// polynomialNEON is polynomial where a fused instruction overwrites the summand: it loads every
-// coefficient to the register that takes the next sum.
-func (g *doubles) polynomialNEON(p, x string, coefficients []string) {
-	// Two registers take turns: one has the sum so far, and the coefficient in the other becomes
-	// the next sum.
-	sums := []string{g.vec(temp), g.names[p]}
-	at := len(coefficients) % 2 // the last sum is in p
-	for i, c := range coefficients {
-		sum := sums[(at+i)%2]
-		g.p("VMOVUPD %s, %s", g.constant(c), sum)
-		if i > 0 {
-			g.word("fmla.2d", sum, sums[(at+i+1)%2], g.names[x])
-		}
-	}
 }
 
 // Predicates of comparisons.

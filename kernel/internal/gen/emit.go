@@ -143,6 +143,46 @@ func (e *emitter) writeConstants() {
 	e.line("GLOBL %s<>(SB), RODATA|NOPTR, $%d\n", t.label, len(t.list)*e.width())
 }
 
+// polynomial computes p, a polynomial of x with the given coefficients, the highest first, of the type of
+// the table of constants.
+func (e *emitter) polynomial(p, x, coefficients string) {
+	list, typ := strings.Fields(coefficients), "S"
+	if e.constants.size == 8 {
+		typ = "D"
+	}
+	if e.arm() {
+		e.polynomialNEON(p, x, list)
+		return
+	}
+	for i, c := range list {
+		if i == 0 {
+			e.p("VMOVUP%s %s, %s", typ, c, p)
+		} else {
+			e.p("VFMADD213P%s %s, %s, %s", typ, c, x, p)
+		}
+	}
+}
+
+// polynomialNEON is polynomial where a fused instruction overwrites the summand: it loads every
+// coefficient to the register that takes the next sum.
+func (e *emitter) polynomialNEON(p, x string, coefficients []string) {
+	// Two registers take turns: one has the sum so far, and the coefficient in the other becomes
+	// the next sum.
+	sums := []string{e.vec(temp), e.names[p]}
+	at := len(coefficients) % 2 // the last sum is in p
+	from, fmla := e.operand, "fmla.4s"
+	if e.constants.size == 8 { // registers are for the constants of all else
+		from, fmla = e.constant, "fmla.2d"
+	}
+	for i, c := range coefficients {
+		sum := sums[(at+i)%2]
+		e.move(from(c), sum)
+		if i > 0 {
+			e.word(fmla, sum, sums[(at+i+1)%2], e.names[x])
+		}
+	}
+}
+
 // writeMask writes a table of 32-bit words. Words n-t to 2n-1-t are a mask of the first t of n
 // lanes.
 func (e *emitter) writeMask(label string, n int) {
@@ -218,9 +258,9 @@ type function struct {
 	body   func(i int) // for each vector i of a block; the names of vectors are operands
 	after  func()
 
-	// Some bodies are long chains of instructions that wait for each other. Where there are registers for
-	// it, as many blocks as there are streams are computed together, one instruction of each at a time:
-	// a processor looks ahead by fewer instructions than two bodies have.
+	// Some bodies are long chains of instructions that wait for each other. With AVX-512 as many blocks as
+	// there are streams are computed together, one instruction of each at a time, and with AVX2 the vectors
+	// of a block: a processor looks ahead by fewer instructions than two bodies have.
 	streams   int
 	registers func(stream int) // names the registers of a stream
 }
@@ -276,7 +316,7 @@ func (e *emitter) function(f function) {
 		if woven {
 			e.p("SUBQ $%d, CX; JLT  few", f.streams)
 			e.label("several")
-			e.weave(f, vectors)
+			e.weave(f, vectors, f.streams)
 			e.p("ADDQ $%d, AX; SUBQ $%d, CX; JGE  several", f.streams*blockBytes, f.streams)
 			e.label("few")
 			e.p("ADDQ $%d, CX; JZ   done", f.streams)
@@ -303,6 +343,10 @@ func (e *emitter) function(f function) {
 
 // body writes what a function does with a block.
 func (e *emitter) body(f function, vectors map[string]string) {
+	if f.registers != nil && e.lanes == 8 {
+		e.weave(f, vectors, 2)
+		return
+	}
 	for i := range blockBytes / e.width() {
 		for v, register := range vectors {
 			e.names[v] = fmt.Sprintf("%d(%s)(AX*1)", i*e.width(), register)
@@ -314,18 +358,18 @@ func (e *emitter) body(f function, vectors map[string]string) {
 	}
 }
 
-// weave writes the bodies of several blocks of one vector, one instruction of each at a time. So what
-// adds to the same register does so in the order of the blocks.
-func (e *emitter) weave(f function, vectors map[string]string) {
+// weave writes several bodies, one instruction of each at a time. So what adds to the same register does so
+// in the order of the blocks.
+func (e *emitter) weave(f function, vectors map[string]string, streams int) {
 	text := e.buf
-	bodies := make([][]string, f.streams)
+	bodies := make([][]string, streams)
 	for s := range bodies {
 		e.buf = bytes.Buffer{}
 		f.registers(s)
 		for v, register := range vectors {
-			e.names[v] = fmt.Sprintf("%d(%s)(AX*1)", s*blockBytes, register)
+			e.names[v] = fmt.Sprintf("%d(%s)(AX*1)", s*e.width(), register)
 		}
-		f.body(0)
+		f.body(s % (blockBytes / e.width()))
 		bodies[s] = strings.SplitAfter(e.buf.String(), "\n")
 	}
 	e.buf = text

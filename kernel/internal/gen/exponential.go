@@ -5,12 +5,8 @@ import "fmt"
 // exponentials writes the functions of exp.go for vectors. They do the same operations in the same
 // order, so the bits are the same.
 func (g *vectors) exponentials() {
-	streams := g.chains("X", "N", "R", "Q", "T") // then partial sums, and what all use
-	free := g.firstSum() + max(5, g.sums())
-	if g.lanes == 16 {
-		free = g.firstSum() + g.sums()
-	}
-	g.registers(free, "Least", "Most", "One")
+	streams := g.chains("X", "T", "Q", "N") // then partial sums, and what all use
+	g.registers(g.firstSum()+g.sums(), "Least", "Most", "One")
 	limits := func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS most, Most; VBROADCASTSS one, One") }
 	limitsAndSums := func() {
 		limits()
@@ -42,7 +38,7 @@ func (g *vectors) exponentials() {
 		body: func(int) {
 			g.p("VMOVUPS y, X")
 			g.exp()
-			g.p("VMULPS  sum, X, X; VMOVUPS dy, R; VSUBPS  X, R, X; VMOVUPS X, dst")
+			g.p("VMULPS  sum, X, X; VMOVUPS dy, T; VSUBPS  X, T, X; VMOVUPS X, dst")
 		},
 		streams: 4, registers: streams,
 	})
@@ -57,12 +53,10 @@ func (g *vectors) exponentials() {
 		streams: 4, registers: streams,
 	})
 	g.erfc()
-	streams = g.chains("X", "N", "R", "Q", "T", "Arg")
-	if g.lanes == 16 {
-		free = 24
-	} else {
-		g.registers(free, "Arg")
-		free++
+	streams = g.chains("X", "T", "Arg", "Q", "N")
+	free := 24
+	if g.lanes < 16 {
+		free = 10
 	}
 	g.registers(free, "Far", "One")
 	g.function(function{
@@ -72,9 +66,7 @@ func (g *vectors) exponentials() {
 			g.p("VMOVUPS src, Arg; AND  abs, Arg, X; VADDPS  X, X, X")
 			g.bound("MINPS", "Far", "X")
 			g.expm1()
-			g.p("VCVTPS2DQ N, N; VPADDD bias, N, N; VPSLLD $23, N, N") // 2**n
-			g.p("VMULPS N, Q, Q; VSUBPS One, N, N; VADDPS N, Q, Q")    // e**2|x| - 1
-			g.p("VADDPS two, Q, T; VDIVPS T, Q, Q")
+			g.p("VADDPS One, Q, T; VDIVPS T, Q, Q")
 			g.p("AND sign, Arg, Arg; OR Arg, Q, Q; VMOVUPS Q, dst")
 		},
 		streams: 4, registers: streams,
@@ -88,8 +80,7 @@ func (g *vectors) exponentials() {
 			g.bound("MAXPS", "FarLow", "X")
 			g.bound("MINPS", "Most", "X")
 			g.expm1()
-			g.p("VCVTPS2DQ N, N; VPADDD halfBias, N, N; VPSLLD $23, N, N") // 2**n/2
-			g.p("VMULPS N, Q, Q; VSUBPS half, N, N; VADDPS N, Q, Q; VADDPS Q, Q, Q")
+			g.p("VADDPS Q, Q, Q")
 			g.p("AND sign, Arg, Arg; OR Arg, Q, Q; VMOVUPS Q, dst")
 		},
 		streams: 4, registers: streams,
@@ -101,11 +92,11 @@ func (g *vectors) exponentials() {
 		body: func(int) {
 			g.p("VMOVUPS src, Arg; AND  abs, Arg, X")
 			g.bound("MINPS", "Most", "X")
-			g.p("VMULPS X, X, R; VMULPS erfA5, R, Q; VMULPS erfB5, R, T")
-			for i := 4; i > 0; i-- {
-				g.p("VADDPS erfA%d, Q, Q; VMULPS R, Q, Q; VADDPS erfB%[1]d, T, T; VMULPS R, T, T", i)
-			}
-			g.p("VADDPS erfA0, Q, Q; VMULPS X, Q, Q; VADDPS One, T, T; VDIVPS T, Q, Q")
+			g.p("VMULPS X, X, T")
+			g.polynomial("Q", "T", "erfA5 erfA4 erfA3 erfA2 erfA1 erfA0")
+			g.p("VMULPS X, Q, Q")
+			g.polynomial("X", "T", "erfB5 erfB4 erfB3 erfB2 erfB1 One")
+			g.p("VDIVPS X, Q, Q")
 			g.bound("MINPS", "One", "Q")
 			g.p("AND sign, Arg, Arg; OR Arg, Q, Q; VMOVUPS Q, dst")
 		},
@@ -113,12 +104,14 @@ func (g *vectors) exponentials() {
 	})
 }
 
-// chains returns a function that names the registers of a stream. Where there is one stream only, its
-// registers are the first five, and the sixth and later ones have their names already.
+// chains returns a function that names the registers of a stream. The last two are one where n need not
+// be kept.
 func (g *vectors) chains(names ...string) func(stream int) {
 	return func(stream int) {
 		if g.lanes < 16 {
-			g.registers(0, names[:5]...)
+			last := len(names) - 1
+			g.registers(stream*last, names[:last]...)
+			g.names[names[last]] = g.names[names[last-1]]
 			return
 		}
 		g.registers(stream*len(names), names...)
@@ -129,11 +122,11 @@ func (g *vectors) chains(names ...string) func(stream int) {
 // erfc is erfc for vectors, and x times that of -t, see GELUVec. It has no sums, whose registers it uses: constants have those from
 // firstHoisted on.
 func (g *vectors) erfc() {
-	streams := g.chains("X", "N", "R", "Q", "T", "Arg", "Low", "Arm")
+	streams := g.chains("X", "T", "Arg", "Low", "Arm", "Q", "N")
 	if g.lanes == 16 {
 		g.registers(24, "Least", "Wide", "One")
 	} else {
-		g.registers(10, "Least", "Wide", "One", "Arg", "Low", "Arm")
+		g.registers(12, "Least", "Wide", "One")
 	}
 	for _, f := range []struct{ name, params, load, store string }{
 		{"erfc", "dst, src *float32, blocks int", "VMOVUPS src, Arg", "VMOVUPS Q, dst"},
@@ -147,17 +140,13 @@ func (g *vectors) erfc() {
 				g.bound("MINPS", "Wide", "T")
 				// The square as two float32s: -X and Low.
 				g.p("VMULPS T, T, X; XOR  sign, X, X; VMOVUPS X, Low; VFMADD231PS T, T, Low")
-				g.p("VMULPS half, T, T; VADDPS One, T, T; VDIVPS T, One, Arm")
+				g.p("VMOVUPS half, Arm; VFMADD213PS One, T, Arm; VDIVPS Arm, One, Arm")
 				g.bound("MAXPS", "Least", "X")
-				g.reduce()
-				g.p("VSUBPS Low, R, R")
-				g.expm1Reduced()
+				g.reduce("magicTwice")
+				g.p("VSUBPS Low, X, X")
 				g.scaled()
-				g.p("VMULPS erfc%d, Arm, Q", erfcTerms-1)
-				for i := erfcTerms - 2; i > 0; i-- {
-					g.p("VADDPS erfc%d, Q, Q; VMULPS Arm, Q, Q", i)
-				}
-				g.p("VADDPS erfc0, Q, Q; VMULPS Arm, Q, Q; VMULPS X, Q, Q")
+				g.polynomial("Q", "Arm", "erfc9 erfc8 erfc7 erfc6 erfc5 erfc4 erfc3 erfc2 erfc1 erfc0")
+				g.p("VMULPS Arm, Q, Q; VMULPS X, Q, Q")
 				// For negative arguments, 2 less the result.
 				g.p("AND  sign, Arg, T; XOR  T, Q, Q; VPSRAD $31, Arg, Arg; AND  two, Arg, Arg; VADDPS Arg, Q, Q; %s", f.store)
 			},
@@ -166,25 +155,19 @@ func (g *vectors) erfc() {
 	}
 }
 
-// expm1 computes Q = e**r - 1 and N of X = n·ln 2 + r.
+// expm1 computes Q = (e**X - 1)/2.
 func (g *vectors) expm1() {
-	g.reduce()
-	g.expm1Reduced()
+	g.reduce("magicHalf")
+	g.polynomial("Q", "X", "exp0 exp1 exp2 exp3 exp4 exp5")
+	g.p("VMULPS X, Q, Q; VFMADD213PS X, X, Q")
+	g.p("VPSLLD $23, T, T; VSUBPS half, T, X; VFMADD213PS X, T, Q") // T is 2**n/2
 }
 
-// reduce computes N and R of X = n·ln 2 + r.
-func (g *vectors) reduce() {
-	g.p("VMULPS log2e, X, N; VADDPS magic, N, N; VSUBPS magic, N, N")
-	g.p("VMULPS ln2High, N, T; VSUBPS T, X, R; VMULPS ln2Low, N, T; VSUBPS T, R, R")
-}
-
-// expm1Reduced computes Q = e**r - 1.
-func (g *vectors) expm1Reduced() {
-	g.p("VMULPS exp0, R, Q")
-	for i := range 4 {
-		g.p("VADDPS exp%d, Q, Q; VMULPS R, Q, Q", i+1)
-	}
-	g.p("VADDPS exp5, Q, Q; VMULPS R, R, T; VMULPS T, Q, Q; VADDPS R, Q, Q")
+// reduce computes N = n and X = r of X = n·ln 2 + r. The last bits of T become n and what is added to an
+// exponent: magic is the number that rounds, with that.
+func (g *vectors) reduce(magic string) {
+	g.p("VMOVUPS %s, T; VFMADD231PS log2e, X, T; VSUBPS %[1]s, T, N", magic)
+	g.p("VFNMADD231PS ln2High, N, X; VFNMADD231PS ln2Low, N, X")
 }
 
 // exp replaces X by e**X.
@@ -194,37 +177,43 @@ func (g *vectors) exp() {
 		// underflows takes as long as hundreds of others, and what a softmax masks is there.
 		g.p("VCMPPS $%d, Least, X, Large", notLessOrEqual)
 		g.bound("MINPS", "Most", "X")
-		g.expm1()
-		g.p("VADDPS One, Q, Q; VSCALEFPS.Z N, Q, Large, X")
+		g.reduce("magicTwice")
+		g.expReduced()
+		g.p("VSCALEFPS.Z N, Q, Large, X")
 		return
 	}
 	g.bound("MAXPS", "Least", "X")
 	g.bound("MINPS", "Most", "X")
-	g.expm1()
+	g.reduce("magicTwice")
 	g.scaled()
 }
 
-// scaled sets X to 2**n·(Q + 1).
+// expReduced computes Q = e**r.
+func (g *vectors) expReduced() { g.polynomial("Q", "X", "exp0 exp1 exp2 exp3 exp4 exp5 One One") }
+
+// scaled sets X to 2**n·e**r.
 func (g *vectors) scaled() {
-	g.p("VADDPS One, Q, Q")
+	g.expReduced()
 	if g.lanes == 16 {
 		g.p("VSCALEFPS N, Q, X")
 		return
 	}
 	// 2**n may leave the range of normal numbers on the way, so it is applied in two halves.
-	g.p("VCVTPS2DQ N, N; VPSRAD $1, N, T; VPSUBD T, N, N; VPADDD bias, T, T; VPADDD bias, N, N")
-	g.p("VPSLLD $23, T, T; VPSLLD $23, N, N; VMULPS T, Q, Q; VMULPS N, Q, X")
+	g.p("VPSRAD $1, T, X; VPSUBD X, T, T; VPSLLD $23, T, T; VPSLLD $23, X, X; VMULPS T, Q, Q; VMULPS Q, X, X")
 }
 
 // sums is the number of registers that hold partial sums.
 func (g *vectors) sums() int { return 2 * blockBytes / g.width() }
 
-// firstSum is the first register for partial sums.
+// firstSum is the first register for partial sums, behind those of the streams.
 func (g *vectors) firstSum() int {
-	if g.lanes == 16 {
+	switch g.lanes {
+	case 16:
 		return 20
+	case 8:
+		return 6
 	}
-	return 5
+	return 3
 }
 
 // sum is a register for partial sums.

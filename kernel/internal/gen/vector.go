@@ -28,13 +28,12 @@ func writeVectors(e *emitter) {
 
 func float(name string, x float32) constant { return constant{name, uint64(math.Float32bits(x))} }
 
-// erfcTerms is the number of terms of the polynomial of erfc.
-const erfcTerms = 10
-
 // floats are the constants of exp.go, which has the formulas.
 var floats = []constant{
 	float("log2e", 1.44269504088896341), float("ln2High", 0.693359375), float("ln2Low", -2.12194440e-4),
-	float("magic", 12582912),
+	// The first one rounds to an integer n, which its last bits then are; with the biases of two exponents, for
+	// the halves of n, and with that of 2**n/2.
+	float("magicTwice", 12582912+2*127), float("magicHalf", 12582912+126),
 	float("exp0", 1.9875691500e-4), float("exp1", 1.3981999507e-3), float("exp2", 8.3334519073e-3),
 	float("exp3", 4.1665795894e-2), float("exp4", 1.6666665459e-1), float("exp5", 5.0000001201e-1),
 	float("one", 1), float("two", 2), float("least", -104), float("most", 89), float("far", 20),
@@ -48,5 +47,5 @@ var floats = []constant{
 	float("erfB3", 0.01496916078031063), float("erfB4", 0.0011625302722677588), float("erfB5", 3.8091864553280175e-05),
 	float("erfEnd", 3.92), float("low", -20),
 	float("minusInf", float32(math.Inf(-1))),
-	{"sign", 1 << 31}, {"abs", 1<<31 - 1}, {"bias", 127}, {"halfBias", 126},
+	{"sign", 1 << 31}, {"abs", 1<<31 - 1},
 }
