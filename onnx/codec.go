@@ -113,7 +113,6 @@ type decoder struct {
 	from  *source
 	// codecs are those of the message at hand and of those around it, by depth.
 	codecs [maxDepth + 2]codec
-	read   []proto // all messages, each once
 	err    error
 }
 
@@ -204,19 +203,19 @@ func (d *decoder) decode(m proto, raw []byte, at int) {
 		own.id |= merged
 	} else if d.need(int(unsafe.Sizeof(m))) {
 		own.id, own.from = identity(lastID.Add(uint64(merged)<<1)), d.from
-		d.read = append(d.read, m)
 	}
 	own.at, own.size = uint32(at), uint32(len(raw))
 }
 
-// remember notes the hashes of the messages that were read. It does so at the end: to hash a message each
-// time that another encoding is merged into it would take quadratic time.
-func (d *decoder) remember() {
-	if d.err == nil {
-		h := newHasher(nil)
-		for _, m := range d.read {
-			m.own().hash = h.hashOf(m)
-		}
+// remember notes the hashes of a message that was read and of those in it. It does so at the end: to hash a message
+// each time that another encoding is merged into it would take quadratic time.
+func remember(m proto) {
+	todo := []proto{m}
+	h := newHasher(func(child proto) { todo = append(todo, child) })
+	for len(todo) > 0 {
+		m := todo[len(todo)-1]
+		todo = todo[:len(todo)-1]
+		m.own().hash = h.hashOf(m)
 	}
 }
 

@@ -46,9 +46,10 @@ func parse(m proto, data []byte, from *files) error {
 	}
 	d := &decoder{left: memoryFor(int64(len(data))), from: &source{data, from}}
 	d.decode(m, data, 0)
-	if d.remember(); d.err != nil {
+	if d.err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, d.err)
 	}
+	remember(m)
 	return nil
 }
 
@@ -83,10 +84,10 @@ func ReadFS(fsys fs.FS, name string) (*Model, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", name, err)
 	}
-	l, read := new(layout), make(map[string][]byte)
+	w, read := newWriter(nil), make(map[string][]byte)
 	// Any tensor may have its elements elsewhere, in attributes and in subgraphs as well.
-	l.find(m)
-	for _, t := range l.tensors {
+	w.all(m)
+	for _, t := range w.tensors {
 		if t.Location != LocationExternal {
 			continue
 		}
@@ -133,17 +134,17 @@ func (m *Model) Forget(data []byte) error {
 
 // Write writes a model. Where nothing has changed since it was read, the bytes are the same. What
 // tensors say of elements in other files is written as it is, see [Model.WriteFile].
-func (m *Model) Write(w io.Writer) error { return newWriter(nil, 0).write(w, m) }
+func (m *Model) Write(w io.Writer) error { return newWriter(nil).write(w, m) }
 
 // Write writes a tensor as files with the extension .pb hold it.
-func (m *Tensor) Write(w io.Writer) error { return newWriter(nil, 0).write(w, m) }
+func (m *Tensor) Write(w io.Writer) error { return newWriter(nil).write(w, m) }
 
 // write writes a message that is in no other.
 func (w *writer) write(to io.Writer, m proto) error {
 	out := bufio.NewWriterSize(to, 1<<16) // which remembers its first error
 	w.out.write = func(b []byte) { _, _ = out.Write(b) }
 	// All is planned first, so that a model that can't be written leaves no half of itself.
-	if w.plan(m); w.err != nil {
+	if w.all(m); w.err != nil {
 		return w.err
 	}
 	w.message(m)

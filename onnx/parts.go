@@ -9,7 +9,7 @@ func ParseAttribute(data []byte) (*Attribute, error) {
 }
 
 // Write writes the AttributeProto.
-func (m *Attribute) Write(w io.Writer) error { return newWriter(nil, 0).write(w, m) }
+func (m *Attribute) Write(w io.Writer) error { return newWriter(nil).write(w, m) }
 
 // ParseSparseTensor reads a SparseTensorProto, of which it keeps parts.
 func ParseSparseTensor(data []byte) (*SparseTensor, error) {
@@ -18,4 +18,4 @@ func ParseSparseTensor(data []byte) (*SparseTensor, error) {
 }
 
 // Write writes the SparseTensorProto.
-func (m *SparseTensor) Write(w io.Writer) error { return newWriter(nil, 0).write(w, m) }
+func (m *SparseTensor) Write(w io.Writer) error { return newWriter(nil).write(w, m) }

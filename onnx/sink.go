@@ -13,7 +13,6 @@ type mode uint8
 
 const (
 	hashing mode = iota
-	visiting
 	counting
 	writing
 )
@@ -22,7 +21,7 @@ const (
 type sink struct {
 	mode  mode
 	hash  maphash.Hash
-	visit func(proto)  // the messages in it, for hashing and visiting; it may be nil
+	visit func(proto)  // the messages in it, for hashing
 	n     int64        // bytes counted
 	write func([]byte) // bytes written
 	w     *writer      // for counting and writing
@@ -66,15 +65,13 @@ func (s *sink) message(m proto) {
 // sub encodes a field with a message.
 func (s *sink) sub(num protowire.Number, m proto) {
 	switch s.mode {
-	case hashing, visiting:
+	case hashing:
 		// The identity of a message stands for what is in it, so a hash costs only a message's own
 		// fields. Whether something within has changed is asked of each message itself.
 		s.tag(num, protowire.BytesType)
 		s.buf = protowire.AppendFixed64(s.buf[:0], uint64(m.own().id))
 		s.put(s.buf)
-		if s.visit != nil {
-			s.visit(m)
-		}
+		s.visit(m)
 	default:
 		// A length stands in front of its message, so it has to be known before the first byte.
 		size := s.w.plan(m).size
@@ -95,14 +92,18 @@ type writer struct {
 	depth int
 	err   error
 
+	tensors []*Tensor        // in the order in which they are written
+	inits   map[*Tensor]bool // initializers of graphs
+	sources map[*files]bool  // what messages were read from
+
 	hasher       *sink
 	inner        []proto // the messages in those that are being planned, which hasher met
+	pending      []plan  // of the first of inner, in each of those
 	counter, out sink
 }
 
-// newWriter returns a writer for about as many messages.
-func newWriter(moved map[*Tensor]*Tensor, messages int) *writer {
-	w := &writer{plans: make(map[*message]plan, messages), moved: moved}
+func newWriter(moved map[*Tensor]*Tensor) *writer {
+	w := &writer{plans: make(map[*message]plan), moved: moved, inits: make(map[*Tensor]bool), sources: make(map[*files]bool)}
 	w.hasher = newHasher(func(m proto) { w.inner = append(w.inner, m) })
 	w.counter, w.out = sink{mode: counting, w: w}, sink{mode: writing, w: w}
 	return w
@@ -119,10 +120,18 @@ func (w *writer) written(m proto) proto {
 }
 
 // A plan says how a message is written. Each is made once: the length of a message is needed by all
-// that it is nested in.
+// that it is nested in. What is in a message that is written as it was read is written with it, so
+// those plans are not kept.
 type plan struct {
 	same bool // as it was read
 	size int64
+}
+
+// all plans a message that is in no other.
+func (w *writer) all(m proto) plan {
+	p := w.plan(m)
+	w.plans[m.own()] = p
+	return p
 }
 
 // plan returns how a message is written.
@@ -139,15 +148,24 @@ func (w *writer) plan(m proto) plan {
 	if err := own.files().use(); err != nil && w.err == nil {
 		w.err = err
 	}
+	w.note(m)
 	var p plan
 	if first := len(w.inner); w.err == nil {
 		// The hash covers this message alone, so it is as it was read only if all in it are.
 		hash := w.hasher.hashOf(m)
+		last, plans := len(w.inner), len(w.pending)
 		p.same = own.from != nil && hash == own.hash
-		for _, child := range w.inner[first:] {
-			p.same = w.plan(child).same && p.same
+		for i := first; i < last; i++ {
+			child := w.plan(w.inner[i])
+			w.pending = append(w.pending, child)
+			p.same = child.same && p.same
 		}
-		w.inner = w.inner[:first]
+		if !p.same || own.merged() {
+			for i, child := range w.pending[plans:] {
+				w.plans[w.written(w.inner[first+i]).own()] = child
+			}
+		}
+		w.inner, w.pending = w.inner[:first], w.pending[:plans]
 	}
 	if p.same && !own.merged() {
 		p.size = int64(own.size)
@@ -157,8 +175,22 @@ func (w *writer) plan(m proto) plan {
 		p.size = w.counter.n
 	}
 	w.depth--
-	w.plans[own] = p
 	return p
+}
+
+// note notes what a layout asks for.
+func (w *writer) note(m proto) {
+	if from := m.own().files(); from != nil {
+		w.sources[from] = true
+	}
+	switch m := m.(type) {
+	case *Tensor:
+		w.tensors = append(w.tensors, m)
+	case *Graph:
+		for _, t := range m.Initializers {
+			w.inits[t] = true
+		}
+	}
 }
 
 // message writes a message.

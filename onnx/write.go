@@ -7,7 +7,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strconv"
 
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -59,17 +58,13 @@ func (m *Model) WriteFile(ctx context.Context, name string) error {
 
 // A layout says which elements are written to a file beside the model.
 type layout struct {
-	name    string // of the model
-	data    string // of the other file, in the same folder
-	tensors []*Tensor
-	inits   map[*Tensor]bool // initializers of graphs
-	sources map[*files]bool  // what messages were read from
-	found   int              // messages
+	name string // of the model
+	data string // of the other file, in the same folder
 
 	moved  map[*Tensor]*Tensor // what is written in place of a tensor
 	pieces []piece
 	end    int64           // of the pieces
-	writer *writer         // which knows the sizes of all messages
+	writer *writer         // which knows the sizes of all messages, and what is in the model
 	at     map[any]int64   // where elements are: by their origin if they are external
 	here   map[*files]bool // whether models are in the folder of the new one
 	inUse  map[string]bool // names in that folder that the model refers to
@@ -88,9 +83,12 @@ type origin struct {
 }
 
 func (l *layout) plan(m *Model, limit int64) error {
-	l.find(m)
+	p, err := l.measure(m)
+	if err != nil {
+		return err
+	}
 	var away []*Tensor
-	for _, t := range l.tensors {
+	for _, t := range l.writer.tensors {
 		switch {
 		case t.Location != LocationExternal:
 		case t.files() != nil && !l.isHere(t.files()):
@@ -113,47 +111,22 @@ func (l *layout) plan(m *Model, limit int64) error {
 			return err
 		}
 	}
-	// Only now, since tensors that are moved have other entries, and so other sizes.
-	if err := l.shrink(m, limit); err != nil {
-		return err
+	// Tensors that are moved have other entries, and so other sizes.
+	if len(away) > 0 {
+		if p, err = l.measure(m); err != nil {
+			return err
+		}
+	}
+	if p.size > limit && !p.same { // what was read is written as it was
+		if err := l.shrink(m, limit); err != nil {
+			return err
+		}
 	}
 	// The folder of a device or a pipe is no place for data.
 	if info, err := os.Stat(l.name); len(l.pieces) > 0 && err == nil && !info.Mode().IsRegular() {
 		return errors.New("it is no regular file, beside which external data could be written")
 	}
 	return nil
-}
-
-// find finds all tensors of a model, in the order in which they are written.
-func (l *layout) find(m *Model) {
-	l.inits, l.sources = make(map[*Tensor]bool), make(map[*files]bool)
-	seen := make(map[*message]bool)
-	todo := []proto{m}
-	visitor := sink{mode: visiting, visit: func(child proto) { todo = append(todo, child) }}
-	for len(todo) > 0 {
-		m := todo[len(todo)-1]
-		todo = todo[:len(todo)-1]
-		// Models that programs put together may have a message in several places.
-		if seen[m.own()] {
-			continue
-		}
-		seen[m.own()] = true
-		if from := m.own().files(); from != nil {
-			l.sources[from] = true
-		}
-		switch m := m.(type) {
-		case *Tensor:
-			l.tensors = append(l.tensors, m)
-		case *Graph:
-			for _, t := range m.Initializers {
-				l.inits[t] = true
-			}
-		}
-		first := len(todo)
-		visitor.message(m)
-		slices.Reverse(todo[first:]) // the first one is the next one
-	}
-	l.found = len(seen)
 }
 
 func (l *layout) isHere(f *files) bool {
@@ -167,30 +140,33 @@ func (l *layout) isHere(f *files) bool {
 	return here
 }
 
-// shrink moves initializers if the model is too large with them.
+// measure plans how the messages are written, with the tensors that have been moved so far: the sizes of all messages
+// around one change.
+func (l *layout) measure(m *Model) (plan, error) {
+	old := l.writer
+	l.writer = newWriter(l.moved)
+	p := l.writer.all(m)
+	if old != nil { // moved tensors are others
+		l.writer.tensors, l.writer.inits = old.tensors, old.inits
+	}
+	return p, l.writer.err
+}
+
+// shrink moves initializers, since the model is too large with them.
 func (l *layout) shrink(m *Model, limit int64) error {
-	l.writer = newWriter(l.moved, l.found)
-	p := l.writer.plan(m)
-	if l.writer.err != nil {
-		return l.writer.err
-	}
-	if p.size <= limit || p.same { // what was read is written as it was
-		return nil
-	}
-	for _, t := range l.tensors {
-		if _, size, err := t.extent(); err != nil || size < minMoved || !l.inits[t] || t.Location == LocationExternal {
+	for _, t := range l.writer.tensors {
+		if _, size, err := t.extent(); err != nil || size < minMoved || !l.writer.inits[t] || t.Location == LocationExternal {
 			continue
 		}
 		if err := l.move(t); err != nil {
 			return err
 		}
 	}
-	// The sizes of all messages around a moved tensor have changed, so the plans start anew.
-	l.writer = newWriter(l.moved, l.found)
-	if size := l.writer.plan(m).size; size > limit {
-		return fmt.Errorf("%w: %d bytes without its initializers", ErrTooLarge, size)
+	p, err := l.measure(m)
+	if err == nil && p.size > limit {
+		return fmt.Errorf("%w: %d bytes without its initializers", ErrTooLarge, p.size)
 	}
-	return nil
+	return err
 }
 
 // move gives a tensor a place in the file.
@@ -249,7 +225,7 @@ func (l *layout) overwrites(name string) bool {
 	if err != nil {
 		return false
 	}
-	for f := range l.sources {
+	for f := range l.writer.sources {
 		if f.has(info) {
 			return true
 		}

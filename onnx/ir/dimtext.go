@@ -63,13 +63,24 @@ func scan(text string, at func(i, depth int)) {
 	}
 }
 
+// countDims returns how many sizes there are in what joinDims wrote.
+func countDims(text string) int {
+	switch {
+	case text == "":
+		return 0
+	case strings.IndexByte(text, '(') < 0 && strings.IndexByte(text, '"') < 0: // the usual case
+		return 1 + strings.Count(text, ",")
+	}
+	return len(split(text, ","))
+}
+
 // trustedDims reads what joinDims wrote.
 func trustedDims(text string) []Dim {
 	if text == "" {
 		return nil
 	}
 	if strings.IndexByte(text, '(') < 0 && strings.IndexByte(text, '"') < 0 { // the usual case
-		dims := make([]Dim, 0, 1+strings.Count(text, ","))
+		dims := make([]Dim, 0, countDims(text))
 		for part := range strings.SplitSeq(text, ",") {
 			dims = append(dims, trustedDim(part))
 		}

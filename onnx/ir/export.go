@@ -22,7 +22,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 		return s.Model, nil
 	}
 	e := &exporter{
-		Source: s, root: g, taken: make(map[string]*holders), numbered: make(map[scopedName]int), hints: make(map[string]bool), constants: make(map[*Value]string),
+		Source: s, root: g, taken: make(map[string]holders), numbered: make(map[scopedName]int), hints: make(map[string]bool), constants: make(map[*Value]string),
 		contracted: make(map[*fgraph.FunctionGraph]*fgraph.FunctionGraph), domains: make(map[string]int64),
 	}
 	e.opset = e.version(g, s.opsets[""])
@@ -42,7 +42,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	w := &writer{exporter: e, graph: calling, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: new(nameScope)}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
+	w := e.writer(calling)
 	m.Graph = w.main(root, s.imported == g)
 	e.finish(&m)
 	return &m, errors.Join(e.faults...)
@@ -53,7 +53,7 @@ type exporter struct {
 	*Source
 	root      *fgraph.FunctionGraph // the main graph
 	opset     int64                 // of ONNX's own operators
-	taken     map[string]*holders
+	taken     map[string]holders
 	numbered  map[scopedName]int // the last number behind a name that is not free
 	hints     map[string]bool    // names of values in any graph
 	constants map[*Value]string  // all of them are in the main graph
@@ -83,21 +83,24 @@ func (e *exporter) raise(m *onnx.Model) {
 type writer struct {
 	*exporter
 	graph     *fgraph.FunctionGraph
-	names     map[*fgraph.Variable]string
-	scopes    map[*Region]*nameScope
+	names     []string                  // of values, by ID
 	nodeNames map[nodeKey]*fgraph.Apply // whose the names of nodes are
+}
+
+func (e *exporter) writer(g *fgraph.FunctionGraph) *writer {
+	return &writer{exporter: e, graph: g, names: make([]string, g.NumVariableIDs()), nodeNames: make(map[nodeKey]*fgraph.Apply)}
 }
 
 // main writes the main graph, which may be the one that was imported.
 func (w *writer) main(r *Region, imported bool) *onnx.Graph {
-	old, scope := w.Model.Graph, w.scopes[r]
+	old := w.Model.Graph
 	g := *old
 	g.Nodes, g.Initializers, g.SparseInitializers, g.Inputs, g.Outputs = nil, nil, nil, nil, nil
 	w.hint(w.graph)
 	// Names are taken by those first that can't have another one. Inputs and outputs are what programs
 	// call by name; values inside get out of their way.
 	for i, v := range w.graph.Inputs() {
-		w.names[v] = w.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), scope)
+		w.names[v.ID()] = w.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), r)
 	}
 	outputs := make([]string, len(w.graph.Outputs()))
 	// Only the graph of the model has its outputs in place. Those of a part or a copy are others, and
@@ -105,16 +108,16 @@ func (w *writer) main(r *Region, imported bool) *onnx.Graph {
 	own := imported && len(outputs) == len(old.Outputs)
 	for i, v := range w.graph.Outputs() {
 		if own {
-			outputs[i] = w.take(old.Outputs[i].Name, scope)
+			outputs[i] = w.take(old.Outputs[i].Name, r)
 		} else {
-			outputs[i] = w.fresh(cmp.Or(v.Name(), "output_"+strconv.Itoa(i)), scope)
+			outputs[i] = w.fresh(cmp.Or(v.Name(), "output_"+strconv.Itoa(i)), r)
 		}
 		// An output is a value of its name, if that is one of a node and of no other output.
-		if w.names[v] == "" && v.Owner() != nil {
-			w.names[v] = outputs[i]
+		if w.names[v.ID()] == "" && v.Owner() != nil {
+			w.names[v.ID()] = outputs[i]
 		}
 	}
-	w.constantsOf(&g, scope)
+	w.constantsOf(&g, r)
 	w.nameValues(r)
 
 	defaults := make(map[string]bool)
@@ -124,7 +127,7 @@ func (w *writer) main(r *Region, imported bool) *onnx.Graph {
 		if i < len(old.Inputs) && old.Inputs[i].Name == v.Name() {
 			info = old.Inputs[i]
 		}
-		g.Inputs = append(g.Inputs, w.info(info, v, w.names[v]))
+		g.Inputs = append(g.Inputs, w.info(info, v, w.names[v.ID()]))
 	}
 	// The default of an input is no constant, since whoever runs the model may override it. The graph
 	// does not have it, so it comes from the file.
@@ -163,26 +166,20 @@ func (e *exporter) hint(g *fgraph.FunctionGraph) {
 // A result without a name that nothing uses and that may be left out stays without one.
 func (w *writer) nameValues(root *Region) {
 	regions := []*Region{root}
-	// An apply may be in several branches, and its results need a name that is free in each.
-	places := make(map[*fgraph.Apply][]*nameScope)
 	for i := 0; i < len(regions); i++ {
 		r := regions[i]
 		for _, a := range r.Applies {
-			places[a] = append(places[a], w.scopes[r])
-			for k := range 2 {
-				if IsIf(a) {
-					inner := r.Branch(a, k)
-					w.scopes[inner] = &nameScope{w.scopes[r], w.scopes[r].depth + 1}
-					regions = append(regions, inner)
-				}
+			if IsIf(a) {
+				regions = append(regions, r.Branch(a, 0), r.Branch(a, 1))
 			}
 		}
 	}
+	// An apply may be in several branches, and its results need a name that is free in each.
 	each := func(name func(a *fgraph.Apply, i int, v *fgraph.Variable)) {
 		for _, r := range regions {
 			for _, a := range r.Applies {
 				for i, v := range a.Outputs() {
-					if w.names[v] == "" {
+					if w.names[v.ID()] == "" {
 						name(a, i, v)
 					}
 				}
@@ -191,15 +188,15 @@ func (w *writer) nameValues(root *Region) {
 	}
 	// First all names that values have already: a new one must not be what a later value is called.
 	each(func(a *fgraph.Apply, _ int, v *fgraph.Variable) {
-		if name := v.Name(); name != "" && w.isFree(name, places[a]...) {
-			w.names[v] = w.take(name, places[a]...)
+		if name := v.Name(); name != "" && w.isFree(name, root.placed[a.ID()]...) {
+			w.names[v.ID()] = w.take(name, root.placed[a.ID()]...)
 		}
 	})
 	each(func(a *fgraph.Apply, i int, v *fgraph.Variable) {
 		if v.Name() == "" && len(v.Clients()) == 0 && w.mayLeaveOut(a, i) {
 			return
 		}
-		w.names[v] = w.fresh(cmp.Or(v.Name(), strings.ToLower(opName(v))), places[a]...)
+		w.names[v.ID()] = w.fresh(cmp.Or(v.Name(), strings.ToLower(opName(v))), root.placed[a.ID()]...)
 	})
 }
 
@@ -222,13 +219,13 @@ func (w *writer) name(v *fgraph.Variable) string {
 	case x != nil:
 		return w.constants[x]
 	}
-	return w.names[v]
+	return w.names[v.ID()]
 }
 
 // constantsOf writes constants of Constant nodes as nodes, and other constants as initializers. Before
 // version 4 of the format, initializers are inputs that may be overridden, so new ones are nodes. Those
 // of bodies are in the main graph, too, whose names bodies see.
-func (w *writer) constantsOf(g *onnx.Graph, scope *nameScope) {
+func (w *writer) constantsOf(g *onnx.Graph, r *Region) {
 	initial := make(map[*onnx.Tensor]bool)
 	for _, t := range w.Model.Graph.Initializers {
 		initial[t] = true
@@ -238,13 +235,17 @@ func (w *writer) constantsOf(g *onnx.Graph, scope *nameScope) {
 		if w.constants[x] != "" {
 			continue
 		}
-		name := w.fresh(cmp.Or(v.Name(), "constant"), scope)
+		name := w.fresh(cmp.Or(v.Name(), "constant"), r)
 		w.constants[x] = name
 		switch {
 		case w.Source.constants[x] != nil:
-			n := *w.Source.constants[x]
-			n.Outputs = []string{name}
-			g.Nodes = append(g.Nodes, &n)
+			n := w.Source.constants[x]
+			if n.Outputs[0] != name {
+				c := *n
+				c.Outputs = []string{name}
+				n = &c
+			}
+			g.Nodes = append(g.Nodes, n)
 		case x.Sparse != nil:
 			t := *x.Sparse
 			values := *t.Values
@@ -315,12 +316,15 @@ func (e *exporter) info(old *onnx.ValueInfo, v *fgraph.Variable, name string) *o
 	if old == nil {
 		return &onnx.ValueInfo{Name: name, Type: TypeOf(v).Proto()}
 	}
-	info := *old
-	info.Name = name
-	t, now := FromProto(old.Type), TypeOf(v)
-	if e.fixed && now.IsTensor() && (!t.IsTensor() || moreNumbers(t, now)) {
-		info.Type = now.Proto()
+	typ := old.Type
+	if t, now := FromProto(typ), TypeOf(v); e.fixed && now.IsTensor() && (!t.IsTensor() || moreNumbers(t, now)) {
+		typ = now.Proto()
 	}
+	if name == old.Name && typ == old.Type {
+		return old
+	}
+	info := *old
+	info.Name, info.Type = name, typ
 	return &info
 }
 
@@ -346,8 +350,8 @@ func moreNumbers(t, u Type) bool {
 // valueInfos returns the declarations of what is left of the values that the model declares.
 func (w *writer) valueInfos(old *onnx.Graph) []*onnx.ValueInfo {
 	byName := make(map[string]*fgraph.Variable)
-	for v, name := range w.names {
-		byName[name] = v
+	for v := range w.graph.Variables() {
+		byName[w.names[v.ID()]] = v
 	}
 	var list []*onnx.ValueInfo
 	for _, info := range old.Values {

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -16,12 +17,11 @@ func (w *writer) nodes(g *onnx.Graph, r *Region, outputs []*fgraph.Variable, nam
 	for _, a := range r.Applies {
 		g.Nodes = append(g.Nodes, w.node(a, r))
 	}
-	own := r.results()
 	given := make(map[string]bool)
 	for i, v := range outputs {
 		// A graph has to compute an output itself, under the name of that output. A constant, a value
 		// from around the graph, or one that is two outputs gets there through an Identity.
-		if (own[v] || v.IsInput()) && w.names[v] == names[i] && !given[names[i]] {
+		if (r.computes(v) || v.IsInput()) && w.names[v.ID()] == names[i] && !given[names[i]] {
 			given[names[i]] = true
 			continue
 		}
@@ -29,27 +29,16 @@ func (w *writer) nodes(g *onnx.Graph, r *Region, outputs []*fgraph.Variable, nam
 	}
 }
 
-// results are the results of the applies of a region.
-func (r *Region) results() map[*fgraph.Variable]bool {
-	own := make(map[*fgraph.Variable]bool, len(r.Applies))
-	for _, a := range r.Applies {
-		for _, v := range a.Outputs() {
-			own[v] = true
-		}
-	}
-	return own
-}
-
 // node writes an apply.
 func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	op := a.Op().(*Op)
-	n := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}
-	if old := w.origin(a); old != nil {
-		// Documentation and metadata of a node belong to its operator. On what took its place they would be wrong.
-		if w.unchanged(a) {
-			c := *old.node
-			n = &c
-		}
+	n, old := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}, w.origin(a)
+	// Documentation and metadata of a node belong to its operator. On what took its place they would be wrong.
+	unchanged := w.unchanged(a)
+	if unchanged {
+		*n = *old.node
+	}
+	if old != nil {
 		n.Name = w.nodeName(a, r, old.node.Name)
 	}
 	known, captured := op.Split(a.Inputs())
@@ -66,18 +55,14 @@ func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 		attributes = append(slices.Clip(attributes), w.bodies(op, captured, r)...)
 	}
 	n.Attributes = keep(n.Attributes, attributes)
-	n.Inputs = nil
-	for _, v := range in {
-		n.Inputs = append(n.Inputs, w.name(v))
-	}
-	n.Outputs = make([]string, 0, len(a.Outputs()))
-	for _, v := range a.Outputs() {
-		n.Outputs = append(n.Outputs, w.names[v])
-	}
+	n.Inputs, n.Outputs = lists.Map(in, w.name), lists.Map(a.Outputs(), w.name)
 	if version != w.ownVersion(op.Domain) {
 		return w.versionedCall(n, op, version)
 	}
 	w.noteDomain(a)
+	if unchanged && n.Name == old.node.Name && slices.Equal(n.Inputs, old.node.Inputs) && slices.Equal(n.Outputs, old.node.Outputs) && slices.Equal(n.Attributes, old.node.Attributes) {
+		return old.node // so that a model of very many nodes is not there twice
+	}
 	return n
 }
 
@@ -118,6 +103,9 @@ func (s *Source) unchanged(a *fgraph.Apply) bool {
 
 // keep returns attributes in the order of the file, and those messages of the file that are equal.
 func keep(old, list []*onnx.Attribute) []*onnx.Attribute {
+	if slices.Equal(old, list) {
+		return old
+	}
 	rest := slices.Clone(list)
 	var kept []*onnx.Attribute
 	for _, a := range old {
@@ -160,12 +148,12 @@ func (w *writer) branches(a *fgraph.Apply, r *Region, old []*onnx.Attribute) []*
 // inner writes the nodes and the outputs of a branch or a body. An output that is computed in it has its
 // own name, once; all others are values of new names.
 func (w *writer) inner(g *onnx.Graph, infos []*onnx.ValueInfo, r *Region, values []*fgraph.Variable) {
-	names, own := make([]string, len(values)), r.results()
+	names, given := make([]string, len(values)), make(map[*fgraph.Variable]bool)
 	for i, v := range values {
-		if own[v] {
-			names[i], own[v] = w.names[v], false
+		if r.computes(v) && !given[v] {
+			names[i], given[v] = w.names[v.ID()], true
 		} else {
-			names[i] = w.fresh(cmp.Or(w.name(v), "output"), w.scopes[r])
+			names[i] = w.fresh(cmp.Or(w.name(v), "output"), r)
 		}
 	}
 	w.nodes(g, r, values, names)
@@ -206,25 +194,24 @@ func (w *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Gra
 		g.Nodes, g.Initializers, g.SparseInitializers, g.Values, g.Inputs, g.Outputs = nil, nil, nil, nil, nil, nil
 	}
 	graph := w.calling(b.Graph)
-	root, err := Regions(graph)
+	root, err := regions(graph, &Region{outer: r, depth: r.depth + 1})
 	if err != nil {
 		w.faults = append(w.faults, err)
 		return g
 	}
-	scope := &nameScope{w.scopes[r], w.scopes[r].depth + 1}
-	in := &writer{exporter: w.exporter, graph: graph, names: make(map[*fgraph.Variable]string), scopes: map[*Region]*nameScope{root: scope}, nodeNames: make(map[nodeKey]*fgraph.Apply)}
+	in := w.writer(graph)
 	for i, v := range graph.Inputs() {
 		// A graph in a node sees the names around it, so what it captures is no input in the file.
 		if i >= b.Params {
-			in.names[v] = w.name(captured[i-b.Params])
+			in.names[v.ID()] = w.name(captured[i-b.Params])
 			continue
 		}
-		in.names[v] = in.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), scope)
+		in.names[v.ID()] = in.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), root)
 		var info *onnx.ValueInfo
 		if i < len(inputs) {
 			info = inputs[i]
 		}
-		g.Inputs = append(g.Inputs, in.info(info, v, in.names[v]))
+		g.Inputs = append(g.Inputs, in.info(info, v, in.names[v.ID()]))
 	}
 	in.nameValues(root)
 	in.inner(g, outputs, root, graph.Outputs())

@@ -5,37 +5,25 @@ import (
 	"strconv"
 )
 
-// A nameScope is a graph of the file. Graphs see the names of those around them, so a name is taken
-// there if it is in a graph around it or in one of those inside. Two graphs that don't see each other
-// may have the same names, and models have them.
-type nameScope struct {
-	outer *nameScope
-	depth int
-}
-
-// around reports whether a scope is s or around it.
-func (n *nameScope) around(s *nameScope) bool {
-	for s != nil && s.depth > n.depth {
-		s = s.outer
-	}
-	return n == s
-}
+// A region is a graph of the file. Graphs see the names of those around them, so a name is taken there if it is in a
+// graph around it or in one of those inside. Two graphs that don't see each other may have the same names, and models
+// have them.
 
 type scopedName struct {
 	name string
-	in   *nameScope
+	in   *Region
 }
 
 // holders are the graphs that have a name: most names are in one of them, and some in one of very many branches each.
 type holders struct {
-	one *nameScope
-	all map[*nameScope]bool // false for graphs around those; nil if there is only one
+	one *Region
+	all map[*Region]bool // false for graphs around those; nil if there is only one
 }
 
 // sees reports whether a scope is one of the holders, or around one or in one.
-func (h *holders) sees(s *nameScope) bool {
+func (h holders) sees(s *Region) bool {
 	if h.all == nil {
-		return h.one.around(s) || s.around(h.one)
+		return h.one.contains(s) || s.contains(h.one)
 	}
 	_, has := h.all[s]
 	for ; s != nil && !has; s = s.outer {
@@ -44,7 +32,7 @@ func (h *holders) sees(s *nameScope) bool {
 	return has
 }
 
-func (h *holders) add(s *nameScope) {
+func (h holders) add(s *Region) {
 	h.all[s] = true
 	for s = s.outer; s != nil; s = s.outer {
 		if _, known := h.all[s]; !known {
@@ -54,31 +42,33 @@ func (h *holders) add(s *nameScope) {
 }
 
 // isFree reports whether a name can be given in all scopes of a list.
-func (e *exporter) isFree(name string, scopes ...*nameScope) bool {
-	h := e.taken[name]
-	return h == nil || !slices.ContainsFunc(scopes, h.sees)
+func (e *exporter) isFree(name string, scopes ...*Region) bool {
+	h, taken := e.taken[name]
+	return !taken || !slices.ContainsFunc(scopes, h.sees)
 }
 
 // take takes a name.
-func (e *exporter) take(name string, scopes ...*nameScope) string {
+func (e *exporter) take(name string, scopes ...*Region) string {
 	for _, s := range scopes {
-		h := e.taken[name]
-		if h == nil {
-			e.taken[name] = &holders{one: s}
-			continue
-		}
-		if h.all == nil {
-			h.all = make(map[*nameScope]bool)
+		h, taken := e.taken[name]
+		switch {
+		case !taken:
+			h.one = s
+		case h.all == nil:
+			h.all = make(map[*Region]bool)
 			h.add(h.one)
 		}
-		h.add(s)
+		if taken {
+			h.add(s)
+		}
+		e.taken[name] = h
 	}
 	return name
 }
 
 // fresh takes a name that is free: base, or else base with a number, which is no name that another value
 // would like to have.
-func (e *exporter) fresh(base string, scopes ...*nameScope) string {
+func (e *exporter) fresh(base string, scopes ...*Region) string {
 	if e.isFree(base, scopes...) {
 		return e.take(base, scopes...)
 	}

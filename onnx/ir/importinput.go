@@ -101,22 +101,35 @@ func symbolized(symbols map[string]bool, t Type, name string) Type {
 	return u
 }
 
+// A declaration is the type that a model declares for a value.
+type declaration struct {
+	name string
+	Type
+}
+
 // declare notes the types that the model declares in a graph. Their symbols are left out: programs
 // that write models give the same name to different sizes. If sizes are given, those of the model may
 // be others.
 func (im *importer) declare(g *onnx.Graph, s *scope) {
-	for _, list := range [][]*onnx.ValueInfo{g.Values, g.Outputs} {
-		for _, v := range list {
-			t := im.declaredType(v.Type)
-			if t.IsUnknown() {
-				continue
+	s.types = make([]declaration, 0, len(g.Outputs)+len(g.Values))
+	// A list that is sorted, since most graphs are branches with a result or two. The last declaration of a name counts.
+	for _, list := range [][]*onnx.ValueInfo{g.Outputs, g.Values} {
+		for _, v := range slices.Backward(list) {
+			if t := im.declaredType(v.Type); !t.IsUnknown() {
+				s.types = append(s.types, declaration{v.Name, t})
 			}
-			if s.types == nil {
-				s.types = make(map[string]Type, len(g.Values)+len(g.Outputs))
-			}
-			s.types[v.Name] = t
 		}
 	}
+	slices.SortStableFunc(s.types, func(a, b declaration) int { return strings.Compare(a.name, b.name) })
+}
+
+// declared returns the type that the model declares for a value of a graph.
+func (s *scope) declared(name string) Type {
+	i, ok := slices.BinarySearchFunc(s.types, name, func(d declaration, name string) int { return strings.Compare(d.name, name) })
+	if !ok {
+		return Type{}
+	}
+	return s.types[i].Type
 }
 
 // declaredType returns the type that the model declares for a value within a graph.

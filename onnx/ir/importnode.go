@@ -127,7 +127,7 @@ func (im *importer) declared(inferred []Type, n *onnx.Node, s *scope) []fgraph.T
 		if i < len(n.Outputs) {
 			// A declaration that contradicts what follows from the inputs is stale, and ignored: tools
 			// that change a model often leave its value_info as it was.
-			if both, ok := t.Meet(s.types[n.Outputs[i]]); ok {
+			if both, ok := t.Meet(s.declared(n.Outputs[i])); ok {
 				t = both
 			}
 			t = symbolized(im.source.symbols, t, n.Outputs[i])

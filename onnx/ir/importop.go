@@ -81,6 +81,7 @@ func (im *importer) branches(origin int, op Op, n *onnx.Node, in []*fgraph.Varia
 	if len(in) != 1 {
 		return nil, nil, fmt.Errorf("an If has one input, not %d", len(in))
 	}
+	where := im.source.nodes[origin].where()
 	for k, name := range []string{"then_branch", "else_branch"} {
 		i := slices.IndexFunc(n.Attributes, func(a *onnx.Attribute) bool { return a.Name == name && a.Graph != nil })
 		if i < 0 {
@@ -90,7 +91,7 @@ func (im *importer) branches(origin int, op Op, n *onnx.Node, in []*fgraph.Varia
 		// A branch is no graph of its own. Its nodes go into the graph of the If, where rules see them
 		// beside all others; Regions finds later what only a branch needs.
 		inner := im.scope(s, s.made, s.frame)
-		inner.path, inner.branch, inner.lenient = im.source.nodes[origin].where()+"/"+name+"/", &branchOf{s.branch, origin, k}, true
+		inner.path, inner.branch, inner.lenient = where+"/"+name+"/", &branchOf{s.branch, origin, k}, true
 		values, err := im.results(g, inner)
 		if err != nil {
 			return nil, nil, fmt.Errorf("its %s: %w", name, err)
@@ -148,7 +149,7 @@ func (im *importer) body(name string, g *onnx.Graph, in []*fgraph.Variable, op O
 	}
 	b := &Body{Name: name, Graph: graph, Params: len(params), file: g}
 	for _, out := range g.Outputs {
-		b.types = append(b.types, inner.types[out.Name]) // without sizes, if some were given
+		b.types = append(b.types, inner.declared(out.Name)) // without sizes, if some were given
 	}
 	return b, inner.made.captured, nil
 }

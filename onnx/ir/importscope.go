@@ -13,7 +13,7 @@ type scope struct {
 	made   *graphOf
 	vars   map[string]*fgraph.Variable
 	failed map[string]bool // names of values that nothing computes because of a fault
-	types  map[string]Type // those that the model declares
+	types  []declaration   // those that the model declares, by name
 	path   string          // for messages: of the graphs around
 	branch *branchOf
 	// lenient says that types need not fit: a branch of an If that is never taken may be one for other

@@ -13,11 +13,12 @@ type Region struct {
 	// Applies are in an order in which operands come first.
 	Applies []*fgraph.Apply
 
-	outer  *Region
+	outer  *Region       // nil for a graph that is in no other
 	owner  *fgraph.Apply // the If, nil for the graph itself
 	branch int
 	depth  int
-	inner  map[*fgraph.Apply]*[2]*Region // the branches of the Ifs in it
+	inner  map[*fgraph.Apply]*[2]Region // the branches of the Ifs in it
+	placed [][]*Region                  // of the whole graph: the regions of an apply, by ID
 }
 
 // Branch returns a branch of an If that is in the region: 0 if the condition holds, else 1.
@@ -25,15 +26,20 @@ func (r *Region) Branch(a *fgraph.Apply, branch int) *Region {
 	both := r.inner[a]
 	if both == nil {
 		if r.inner == nil {
-			r.inner = make(map[*fgraph.Apply]*[2]*Region)
+			r.inner = make(map[*fgraph.Apply]*[2]Region)
 		}
-		both = new([2]*Region)
+		both = new([2]Region)
 		for i := range both {
-			both[i] = &Region{outer: r, owner: a, branch: i, depth: r.depth + 1}
+			both[i] = Region{outer: r, owner: a, branch: i, depth: r.depth + 1, placed: r.placed}
 		}
 		r.inner[a] = both
 	}
-	return both[branch]
+	return &both[branch]
+}
+
+// computes reports whether an apply of the region computes a value.
+func (r *Region) computes(v *fgraph.Variable) bool {
+	return v.Owner() != nil && slices.Contains(r.placed[v.Owner().ID()], r)
 }
 
 // IsIf reports whether an apply is an If with the results of its branches among its inputs: the
@@ -48,14 +54,18 @@ func IsIf(a *fgraph.Apply) bool {
 // branches of theirs is in each, because none of these branches may be taken. What both branches of an
 // If need comes before it. An apply with effects is in one region alone, not further in than the model
 // had it.
-func Regions(g *fgraph.FunctionGraph) (*Region, error) {
+func Regions(g *fgraph.FunctionGraph) (*Region, error) { return regions(g, new(Region)) }
+
+// regions divides the applies of a graph, whose region is root.
+func regions(g *fgraph.FunctionGraph, root *Region) (*Region, error) {
 	applies, err := g.Toposort()
 	if err != nil {
 		return nil, err
 	}
-	d := &division{origins: SourceOf(g).origins, root: new(Region), uses: make([][]*Region, g.NumApplyIDs()), placed: make([][]*Region, g.NumApplyIDs())}
+	root.placed = make([][]*Region, g.NumApplyIDs())
+	d := &division{origins: SourceOf(g).origins, uses: make([][]*Region, g.NumApplyIDs()), placed: root.placed}
 	for _, v := range g.Outputs() {
-		d.use(v, d.root)
+		d.use(v, root)
 	}
 	// Clients come first here, so the uses of an apply are all known when it is its turn.
 	for _, a := range slices.Backward(applies) {
@@ -66,12 +76,11 @@ func Regions(g *fgraph.FunctionGraph) (*Region, error) {
 			r.Applies = append(r.Applies, a)
 		}
 	}
-	return d.root, nil
+	return root, nil
 }
 
 type division struct {
 	origins *origins
-	root    *Region
 	uses    [][]*Region // by apply
 	placed  [][]*Region
 }

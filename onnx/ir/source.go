@@ -2,9 +2,9 @@ package ir
 
 import (
 	"context"
-	"fmt"
 	"math"
 	"slices"
+	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -194,7 +194,7 @@ func (n *imported) where() string { return n.path + whereOf(n.index, n.node) }
 
 // whereOf names a node by its place in its graph, its operator and its name.
 func whereOf(i int, n *onnx.Node) string {
-	where := fmt.Sprintf("node %d, %s", i, n.Op)
+	where := "node " + strconv.Itoa(i) + ", " + n.Op
 	if n.Name != "" {
 		where += " " + n.Name
 	}

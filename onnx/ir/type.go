@@ -104,11 +104,10 @@ func (t Type) Shape() (dims []Dim, ranked bool) {
 
 // Rank returns the number of dimensions, -1 if it is unknown.
 func (t Type) Rank() int {
-	dims, ranked := t.Shape()
-	if !ranked {
+	if t.elem == onnx.Undefined || t.dims == anyShape {
 		return -1
 	}
-	return len(dims)
+	return countDims(t.dims)
 }
 
 // Numbers returns the sizes if all are numbers.

@@ -20,16 +20,15 @@ type Value struct {
 	Tensor *onnx.Tensor
 	Sparse *onnx.SparseTensor // in place of a Tensor
 	dir    string
-	data   func() ([]byte, error) // nil if the tensor has them as bytes
+
+	once sync.Once // for elements that are not in the tensor as bytes
+	data []byte
+	err  error
 }
 
 // NewValue returns the value of a tensor of a file in a folder. Neither may change afterwards.
 func NewValue(t *onnx.Tensor, dir string) *Value {
-	v := &Value{Tensor: t, dir: dir}
-	if t.Raw == nil {
-		v.data = sync.OnceValues(func() ([]byte, error) { return t.Data(dir) })
-	}
-	return v
+	return &Value{Tensor: t, dir: dir}
 }
 
 // Bytes returns the elements as [onnx.Tensor.Data] does.
@@ -37,10 +36,11 @@ func (x *Value) Bytes() ([]byte, error) {
 	if x.Tensor == nil {
 		return nil, fmt.Errorf("%w: a sparse tensor", onnx.ErrTensor)
 	}
-	if x.data == nil {
+	if x.Tensor.Raw != nil {
 		return x.Tensor.Data(x.dir)
 	}
-	return x.data()
+	x.once.Do(func() { x.data, x.err = x.Tensor.Data(x.dir) })
+	return x.data, x.err
 }
 
 // Len returns the number of elements, -1 if it is too large for an int.
