@@ -83,13 +83,6 @@ func (b *Builder) several(n int, name string, args ...any) []variable {
 	op := Op{Type: name, Outputs: n}
 	elem := onnx.Undefined
 	var in []variable
-	number := func(f float64) variable {
-		v, err := Scalar(f, elem)
-		if err != nil {
-			panic(errInfer{fmt.Errorf("%w: %w", errUnranked, err)}) // the type is not known
-		}
-		return v
-	}
 	for _, a := range args {
 		switch a := a.(type) {
 		case *onnx.Attribute:
@@ -103,9 +96,9 @@ func (b *Builder) several(n int, name string, args ...any) []variable {
 		case []int64:
 			in = append(in, Int64s(a...))
 		case int:
-			in = append(in, number(float64(a)))
+			in = append(in, b.constant(float64(a), elem))
 		case float64:
-			in = append(in, number(a))
+			in = append(in, b.constant(a, elem))
 		default:
 			in = append(in, nil)
 		}
@@ -116,6 +109,15 @@ func (b *Builder) several(n int, name string, args ...any) []variable {
 	}
 	b.applies = append(b.applies, a)
 	return a.Outputs()
+}
+
+// constant makes a tensor without dimensions.
+func (b *Builder) constant(f float64, elem onnx.DataType) variable {
+	v, err := Scalar(f, elem)
+	if err != nil {
+		panic(errInfer{fmt.Errorf("%w: %w", errUnranked, err)}) // the type is not known
+	}
+	return v
 }
 
 func (b *Builder) add(x variable, y any) variable { return b.Do("Add", x, y) }

@@ -145,6 +145,14 @@ func (b *Builder) scores(q, k variable) variable {
 	return b.mul(b.Do("MatMul", q, b.swapped(k)), scale)
 }
 
+// capped bounds scores by softcap, if there is one.
+func (b *Builder) capped(scores variable) variable {
+	if limit := float64(b.Op.Float("softcap", 0)); limit > 0 {
+		return b.mul(b.Do("Tanh", b.div(scores, limit)), limit)
+	}
+	return scores
+}
+
 // lowest is the least float32.
 const lowest = -math.MaxFloat32
 
@@ -342,10 +350,7 @@ func groupQuery(b *Builder) []variable {
 	}
 	scores := b.scores(q, b.repeated(k, heads/groups))
 	// ONNX Runtime's order: scale, cap, bias, mask.
-	if limit := float64(b.Op.Float("softcap", 0)); limit > 0 {
-		scores = b.mul(b.Do("Tanh", b.div(scores, limit)), limit)
-	}
-	scores = b.onto(scores, b.x(10))
+	scores = b.onto(b.capped(scores), b.x(10))
 	seen := b.unsqueeze(b.seen(queries, ends, total), 1)
 	shown := scores
 	scores = b.Do("Where", seen, scores, math.Inf(-1))
