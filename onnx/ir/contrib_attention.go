@@ -56,7 +56,7 @@ func (b *Builder) only(inputs int, attributes ...string) {
 // heads makes heads a dimension of their own, the second one: [N, length, heads·size] becomes [N, heads, length, size].
 func (b *Builder) heads(x variable, n int64) variable {
 	if n < 1 {
-		b.Fail("%d heads", n)
+		b.Fail("the number of heads is %d", n)
 	}
 	size := int64(-1)
 	if all, ok := b.known(x, 2); ok {
