@@ -143,21 +143,18 @@ func (b *Builder) wholeMask(k variable) variable {
 	return b.concat(int64(n-1), mask, b.Do("Expand", b.constant(fill, TypeOf(mask).Elem()), shape))
 }
 
-// heads returns the shape of an input of n dimensions with the heads as the second one.
-func (c *Call) heads(k, n int, heads Dim) []Dim {
-	s := c.sizesOf(k, n)
-	if n == 4 {
-		return s
-	}
+// heads returns the shape of an input whose heads are packed with the heads as the second dimension.
+func (c *Call) heads(k int, heads Dim) []Dim {
+	s := c.sizesOf(k, 3)
 	if h, _ := heads.Number(); h < 1 {
-		c.Fail("inputs of 3 dimensions need q_num_heads and kv_num_heads")
+		c.Fail("q_num_heads and kv_num_heads have to be given")
 	}
 	return []Dim{s[0], heads, s[1], c.exactly(s[2], heads)}
 }
 
 func inferLinearAttention(c *Call) {
 	queries, keys := Known(c.Op.Int("q_num_heads", 0)), Known(c.Op.Int("kv_num_heads", 0))
-	q, k, v := c.heads(0, 3, queries), c.heads(1, 3, keys), c.heads(2, 3, keys)
+	q, k, v := c.heads(0, queries), c.heads(1, keys), c.heads(2, keys)
 	batch := c.Meet(c.Meet(q[0], k[0]), v[0])
 	c.Set(0, NewType(c.Elem(0), batch, q[2], queries.Times(v[3])))
 	c.Set(1, NewType(c.Elem(3), batch, keys, k[3], v[3]))
