@@ -35,7 +35,7 @@ var standardShapes = []Operator{
 	{Type: "Split", MinInputs: 1, MaxInputs: 2, Infer: inferSplit},
 	{Type: "Slice", MinInputs: 3, MaxInputs: 5, Infer: inferSlice},
 	{Type: "Pad", MinInputs: 2, MaxInputs: 4, Infer: inferPad},
-	{Type: "CenterCropPad", MinInputs: 2, MaxInputs: 2, Infer: inferCenterCropPad},
+	{Type: "CenterCropPad", MinInputs: 2, MaxInputs: 2, Infer: inferCenterCropPad, Body: centerCropPad},
 	{Type: "DepthToSpace", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
 		s, b := c.sizesOf(0, 4), c.blockSize()
 		c.Set(0, NewType(c.Elem(0), s[0], c.exactly(s[1], b.Times(b)), s[2].Times(b), s[3].Times(b)))

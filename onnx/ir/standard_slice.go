@@ -3,6 +3,8 @@ package ir
 import (
 	"math"
 	"slices"
+
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 func inferConcat(c *Call) {
@@ -313,6 +315,18 @@ func inferPad(c *Call) {
 		c.notNegative(dims[a])
 	}
 	c.Set(0, NewType(elem, dims...))
+}
+
+// centerCropPad pads both sides, by negative numbers where it cuts off. An odd element is cut off, or added, at the end.
+func centerCropPad(b *Builder) []variable {
+	x := b.Input(0)
+	axes := b.Ints("axes")
+	if b.Attribute("axes") == nil {
+		axes = lists.Range[int64](b.rankOf(x))
+	}
+	more := b.sub(b.integers(1), b.Do("Gather", b.Do("Shape", x), axes))
+	before := b.Do("Div", more, 2)
+	return []variable{b.Do("Pad", x, b.concat(0, before, b.sub(more, before)), nil, axes)}
 }
 
 func inferCenterCropPad(c *Call) {

@@ -64,7 +64,7 @@ func (c *call) stored(k int) *fgraph.Variable {
 var moves = func() map[string]bool {
 	m := make(map[string]bool)
 	for _, name := range strings.Fields(`Cast CastLike Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice Expand Tile DepthToSpace
-		SpaceToDepth Pad CenterCropPad Gather GatherElements GatherND Compress Trilu ReverseSequence Where TopK OneHot
+		SpaceToDepth Pad Gather GatherElements GatherND Compress Trilu ReverseSequence Where TopK OneHot
 		SequenceAt SplitToSequence ConcatFromSequence`) {
 		m[name] = true
 	}

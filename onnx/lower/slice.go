@@ -90,7 +90,6 @@ var slicing = map[string]func(c *call) []*value{
 			return c.like(tensor.Pad(x, tensor.PadMode(mode), margins...))
 		}
 	},
-	"CenterCropPad": (*call).centerCropPad,
 }
 
 // slice returns what Slice selects of an axis.
@@ -130,23 +129,6 @@ func (c *call) slice(x variable, axis int, start, end ir.Dim, step int) tensor.I
 		return tensor.SliceOf(tensor.Int(from), nil, step)
 	}
 	return tensor.SliceOf(tensor.Int(from), tensor.Int(to), step)
-}
-
-// centerCropPad cuts off, or adds zeros, on both sides.
-func (c *call) centerCropPad() []*value {
-	x := c.x(0)
-	shape, out := c.shape(x), c.madeShape(1)
-	cut, margins := make([]tensor.Index, len(shape)), make([]tensor.Margin, len(shape))
-	for d, n := range shape {
-		// An odd element is cut off, or added, at the end.
-		less, more := max(0, n-out[d]), max(0, out[d]-n)
-		cut[d] = tensor.SliceOf(tensor.Int(less/2), tensor.Int(less/2+min(n, out[d])), 1)
-		margins[d] = tensor.Margin{Before: tensor.Int(more / 2), After: tensor.Int(more - more/2)}
-	}
-	if len(shape) > 0 {
-		x = tensor.PadValue(tensor.Subtensor(x, cut...), number(0, x), margins...)
-	}
-	return c.like(x)
 }
 
 // bound returns an index that may count from the end, within 0 and n.
