@@ -25,10 +25,10 @@ var standardNorms = []Operator{
 			c.like(1, 0)
 		}
 	}},
-	{Type: "NegativeLogLikelihoodLoss", MinInputs: 2, MaxInputs: 3, Infer: inferLoss},
-	{Type: "SoftmaxCrossEntropyLoss", MinInputs: 2, MaxInputs: 3, Infer: func(c *Call) {
-		inferLoss(c)
-		c.like(1, 0)
+	{Type: "NegativeLogLikelihoodLoss", MinInputs: 2, MaxInputs: 3, Body: func(b *Builder) []variable { return []variable{b.loss(b.x(0))} }},
+	{Type: "SoftmaxCrossEntropyLoss", MinInputs: 2, MaxInputs: 3, Body: func(b *Builder) []variable {
+		y := b.Do("LogSoftmax", b.x(0), Int("axis", 1))
+		return []variable{b.loss(y), y}
 	}},
 }
 
@@ -82,10 +82,28 @@ func inferLayerNormalization(c *Call) {
 	c.Set(2, tensor(elem, dims, ranked))
 }
 
-func inferLoss(c *Call) {
-	if c.Op.Text("reduction", "mean") != "none" {
-		c.Set(0, NewType(c.Elem(0)))
-		return
+// loss returns the loss of logarithms of probabilities x, [N, C, …], for classes, input 1, [N, …].
+func (b *Builder) loss(x variable) variable {
+	classes, elem := b.integers(1), TypeOf(x).Elem()
+	ignored := b.Do("Less", classes, classes) // none is
+	if a := b.Attribute("ignore_index"); a != nil {
+		ignored = b.Do("Equal", classes, Int64(a.Int))
+		// A class that is ignored may be none at all. Any valid index will do, since its weight is 0.
+		classes = b.Do("Where", ignored, Int64(0), classes)
 	}
-	c.shaped(0, c.Elem(0), 1)
+	weight := b.cast(b.Do("Not", ignored), elem)
+	if weights := b.x(2); weights != nil {
+		weight = b.mul(b.Do("Gather", weights, classes), weight)
+	}
+	loss := b.Do("Neg", b.Do("Squeeze", b.Do("GatherElements", x, b.unsqueeze(classes, 1), Int("axis", 1)), []int64{1}))
+	loss = b.mul(loss, weight)
+	all := func(v variable) variable { return b.Do("ReduceSum", v, Int("keepdims", 0)) }
+	switch b.Op.Text("reduction", "mean") {
+	case "none":
+		return loss
+	case "sum":
+		return all(loss)
+	}
+	// ONNX's mean divides by the sum of the weights, not by the number of items.
+	return b.div(all(loss), all(weight))
 }

@@ -109,17 +109,6 @@ var norms = map[string]func(c *call) []*value{
 		base := tensor.Add(number(c.float("bias", 1), x), tensor.Mul(number(c.float("alpha", 1e-4)/float64(size), x), sum))
 		return tensor.TrueDiv(x, tensor.Pow(base, number(c.float("beta", 0.75), x)))
 	}),
-	"NegativeLogLikelihoodLoss": func(c *call) []*value {
-		return c.like(c.likelihood(c.x(0), c.x(1), c.optional(2)))
-	},
-	"SoftmaxCrossEntropyLoss": func(c *call) []*value {
-		x := c.x(0)
-		if ndim(x) < 2 {
-			c.fail("%d dimensions", ndim(x))
-		}
-		y := c.alongAxis(tensor.LogSoftmax, x, 1)
-		return []*value{c.typed(c.likelihood(y, c.x(1), c.optional(2)), c.elem(0)), c.typed(y, c.elem(0))}
-	},
 }
 
 // perChannel checks that inputs have a number for each channel of x, of which there is one if it has one dimension.
@@ -152,38 +141,6 @@ func (c *call) normalized(x variable, axis int) (y, mean, inverse variable) {
 	variance := tensor.ExpandDims(tensor.Mean(tensor.Sqr(d), axes...), axes...)
 	inverse = tensor.Map(array.Inv, tensor.Sqrt(tensor.Add(variance, number(c.float("epsilon", 1e-5), x))))
 	return tensor.Mul(d, inverse), mean, inverse
-}
-
-// likelihood returns the loss of logarithms of probabilities x, [N, C, …], for classes, [N, …].
-func (c *call) likelihood(x, classes, weights variable) variable {
-	ignore := c.attribute("ignore_index")
-	classes = tensor.Cast(classes, array.Int64)
-	safe := classes
-	var kept variable
-	if ignore != nil {
-		kept = tensor.Map(array.Neq, classes, number(float64(ignore.Int), classes))
-		// A class that is ignored may be none at all. Any valid index will do, since its weight is 0.
-		safe = tensor.Switch(kept, classes, number(0, classes))
-	}
-	loss := tensor.Neg(tensor.Squeeze(tensor.GatherElements(x, tensor.ExpandDims(safe, 1), 1), 1))
-	d := tensor.TypeOf(x).DType()
-	// Ones, of a shape that need not be known.
-	weight := tensor.Cast(tensor.Map(array.Eq, safe, safe), d)
-	if weights != nil {
-		weight = tensor.Take(weights, safe)
-	}
-	if kept != nil {
-		weight = tensor.Mul(weight, tensor.Cast(kept, d))
-	}
-	loss = tensor.Mul(loss, weight)
-	switch c.text("reduction", "mean") {
-	case "none":
-		return loss
-	case "sum":
-		return reduceAll(array.Sum, loss)
-	}
-	// ONNX's mean divides by the sum of the weights, not by the number of items.
-	return tensor.TrueDiv(reduceAll(array.Sum, loss), reduceAll(array.Sum, weight))
 }
 
 // rmsNorm divides by the root of the mean square over the dimensions from an axis on. The second result, which only
