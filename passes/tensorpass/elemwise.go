@@ -1,9 +1,11 @@
 package tensorpass
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -34,6 +36,9 @@ var elemwiseFunctions = []pattern.Function{
 		}
 		return false
 	}),
+	pattern.NewGuardOfPairs("after(x, y)", 0, "x is no number, and was made after y, which is none either", func(x, y *variable) bool {
+		return x.ID() > y.ID() && !x.IsConstant() && !y.IsConstant()
+	}),
 	pattern.NewGuard("fill({f})", 1, "f broadcasts a value to the shape of a model",
 		func(a pattern.Args) bool { return a.Params[0].(tensor.Elemwise).Op == array.Second }),
 	pattern.NewGuardOfPairs("switches(c, xs)", 2, "each of xs is a switch with the condition c",
@@ -43,6 +48,59 @@ var elemwiseFunctions = []pattern.Function{
 	pattern.NewGuard("reads(e, c)", 4, "e is c, or an element-wise op computes it of c, or of such a value", func(a pattern.Args) bool { return reads(a.Vars[0], a.Vars[1], 2) }),
 	value("(if_true e c)", 4, "e where c is true", knowing(1)),
 	value("(if_false e c)", 4, "e where c is 0", knowing(0)),
+}
+
+// elemwiseRules put chains in order.
+var elemwiseRules = goRules{
+	"local_order_maximum": {on(array.Maximum, array.Minimum), of(on(array.Maximum, array.Minimum)), 0, orderChain},
+}
+
+// orderChain computes the largest or smallest of three or more values in the order in which these were made, with
+// numbers at the end, where rules of functions with bounds find them. Values of fewer elements are left alone: which come
+// first is a matter of costs.
+func orderChain(c *rewrite.Context, n *apply) (result, error) {
+	op, _ := elemOf(n)
+	z, out := &canonizer{main: op, inverse: array.NumOpcodes, reciprocal: array.NumOpcodes}, n.Out()
+	if !slices.ContainsFunc(n.Inputs(), z.reaches) || !z.outermost(n) {
+		return c.Miss("it is no chain, or part of a longer one"), nil
+	}
+	old, _ := z.terms(out)
+	if slices.ContainsFunc(old, func(v *variable) bool {
+		return dtypeOf(v) != dtypeOf(out) || !samePattern(v, out) && !v.IsConstant()
+	}) {
+		return c.Miss("its values have different types"), nil
+	}
+	terms := slices.Clone(old)
+	slices.SortStableFunc(terms, func(v, w *variable) int {
+		_, known := uniform(v)
+		if _, too := uniform(w); known != too {
+			return map[bool]int{true: 1, false: -1}[known]
+		}
+		return cmp.Compare(v.ID(), w.ID())
+	})
+	terms = slices.Compact(terms)
+	if len(terms) < 3 || inOrder(op, out, terms) {
+		return c.Miss("it has two values, or is in order"), nil
+	}
+	v := terms[0]
+	for _, t := range terms[1:] {
+		v = computeAs(out, op, v, t)
+	}
+	return replace(c, n, v, old...)
+}
+
+// inOrder reports whether v is computed of the first two terms, then of each of the others.
+func inOrder(op array.Opcode, v *variable, terms []*variable) bool {
+	for _, t := range slices.Backward(terms[1:]) {
+		a := elem(v, op)
+		if a == nil || !slices.Contains(a.Inputs(), t) {
+			return false
+		}
+		if v = a.Inputs()[0]; v == t {
+			v = a.Inputs()[1]
+		}
+	}
+	return v == terms[0]
 }
 
 // reads reports whether element-wise ops compute e of c, of which there are at most depth in a row.

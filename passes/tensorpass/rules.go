@@ -46,7 +46,7 @@ func Rules() []Local { return slices.Clone(allRules()) }
 // allRules reads the files once.
 var allRules = sync.OnceValue(func() []Local {
 	return slices.Concat(
-		textRules("arithmetic", arithmeticRules), textRules("elemwise", nil), textRules("product", nil), textRules("logic", logicRules), textRules("switch", switchRules),
+		textRules("arithmetic", arithmeticRules), textRules("elemwise", elemwiseRules), textRules("product", nil), textRules("logic", logicRules), textRules("switch", switchRules),
 		textRules("broadcast", broadcastRules), textRules("dimensions", dimensionRules), textRules("reduce", reduceRules), textRules("power", nil),
 		textRules("subtensor", subtensorRules), textRules("incsubtensor", incSubtensorRules), textRules("specifyshape", specifyShapeRules),
 		textRules("linear", linearRules), textRules("diagonal", diagonalRules), textRules("sigmoid", nil), textRules("logarithm", logarithmRules), textRules("softmax", softmaxRules),
