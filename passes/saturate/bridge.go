@@ -98,6 +98,10 @@ func (b *bridge) rank(v *fgraph.Variable) int {
 	if b.p.ranker != nil {
 		return b.p.ranker.Rank(v)
 	}
+	// A vocabulary that ranks nothing still tells constants by Equal.
+	if b.p.numberer == nil && v.IsConstant() {
+		return isNumber
+	}
 	return 0
 }
 

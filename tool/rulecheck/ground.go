@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -29,8 +30,10 @@ type Ground struct {
 	// of the type of another for which it is known to hold.
 	Guard   string
 	Guarded func(v *fgraph.Variable) *fgraph.Variable
-	// All says that these are all values that there are.
-	All bool
+	// All says that these are all values that there are. Every returns all values of some leaves, or nil if they are
+	// too many. It may be nil.
+	All   bool
+	Every func(leaves []*fgraph.Variable) *Ground
 	// Constant returns the value of a constant.
 	Constant func(v *fgraph.Variable) any
 	// Compute computes the output of an apply with one output.
@@ -57,8 +60,11 @@ type Condition struct {
 	Holds func(numbers []float64) bool
 }
 
-// groundRuns is how often terms of a [World] are computed.
-const groundRuns = 32
+// groundRuns is how often terms of a [World] are computed, and maxEvery how often to prove that two are equal.
+const (
+	groundRuns = 32
+	maxEvery   = 1 << 12
+)
 
 // Ground draws values of a world.
 func (d *worldDomain) Ground(types string, each int, rng *rand.Rand, known []map[string]any) (*Ground, error) {
@@ -101,16 +107,21 @@ func (d *worldDomain) Ground(types string, each int, rng *rand.Rand, known []map
 			g.Runs = append(g.Runs, values)
 		}
 	}
-	draw(g, rng)
-	g.Wide = func(rng *rand.Rand, _ func(*fgraph.Variable) bool) *Ground {
-		wide := *g
-		wide.Runs = nil
-		draw(&wide, rng)
-		return &wide
-	}
+	g.Every = func(leaves []*fgraph.Variable) *Ground { return d.every(g, leaves, maxEvery) }
 	g.Same = func(x, y any) bool { c := d.Compare(x, y); return c == Exact || c == Rounding }
+	if all := d.every(g, g.Leaves, 4*groundRuns); all != nil {
+		g.Runs, g.All = all.Runs, true
+	} else {
+		draw(g, rng)
+		g.Wide = func(rng *rand.Rand, _ func(*fgraph.Variable) bool) *Ground {
+			wide := *g
+			wide.Runs = nil
+			draw(&wide, rng)
+			return &wide
+		}
+	}
 	// A world compares values, and has no digest: the first of equal values stands for all.
-	seen := make([][]any, groundRuns)
+	seen := make([][]any, len(g.Runs))
 	g.Digest = func(run int, v any) (uint64, bool) {
 		for i, w := range seen[run] {
 			// What may replace a value, such as rows in some order, need not be replaced by it.
@@ -122,6 +133,29 @@ func (d *worldDomain) Ground(types string, each int, rng *rand.Rand, known []map
 		return uint64(len(seen[run]) - 1), true
 	}
 	return g, nil
+}
+
+// every returns the values of leaves in all runs, at most some.
+func (d *worldDomain) every(g *Ground, leaves []*fgraph.Variable, most int) *Ground {
+	all := *g
+	all.Leaves, all.Runs = leaves, [][]any{nil}
+	for _, v := range leaves {
+		if d.Values == nil {
+			return nil
+		}
+		values := d.Values(v.Type())
+		if len(values) == 0 || len(all.Runs)*len(values) > most {
+			return nil
+		}
+		var runs [][]any
+		for _, run := range all.Runs {
+			for _, value := range values {
+				runs = append(runs, append(slices.Clip(run), value))
+			}
+		}
+		all.Runs = runs
+	}
+	return &all
 }
 
 func (d *worldDomain) typeNamed(text string) (fgraph.Type, bool) {

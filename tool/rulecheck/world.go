@@ -30,6 +30,8 @@ type World struct {
 	// Random returns a value. special asks for one at the limits of what there is, of which rules
 	// may promise less.
 	Random func(t fgraph.Type, special bool, rng *rand.Rand) any
+	// Values returns all values of a type if they are few. With it, rules of few variables are proved.
+	Values func(t fgraph.Type) []any
 	// Evaluate computes the outputs of a graph, which it owns. If the left side of a rule has an
 	// error, anything may replace it.
 	Evaluate func(ctx context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error)

@@ -3,6 +3,7 @@ package rulefind
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
@@ -18,10 +19,12 @@ type theory struct {
 	pass   saturate.Pass
 }
 
-// The limits of saturation: for many pairs at once, which drops most of what follows, and for one.
+// The limits of saturation: for many pairs at once, which drops most of what follows; for one; and for a rule that is
+// dropped, since what follows from it has to follow from the others with one step more.
 var (
 	manyPairs = saturate.Pass{Nodes: 8000, Laps: 4, Matches: 2000}
 	onePair   = saturate.Pass{Nodes: 4000, Laps: 8, Matches: 1000}
+	easily    = saturate.Pass{Nodes: 2000, Laps: 4, Matches: 1000}
 )
 
 // batch is how many pairs are asked about at once.
@@ -50,9 +53,31 @@ func compatible(rules []rewrite.NodeRewriter) (list []rewrite.NodeRewriter) {
 	return list
 }
 
-// compiled returns a rule as saturation takes it.
+// compiled returns a rule as saturation takes it, in both directions where it has no more variables on one side: that
+// two terms are equal may show in a third one, which is dearer than both.
 func compiled(d rulecheck.Explorer, r pattern.Rule) (rewrite.NodeRewriter, error) {
+	two := r
+	two.Cases = slices.Clone(r.Cases)
+	for i, w := range r.Cases {
+		if _, ok := w.Out.(*pattern.Call); ok && !w.Equation && maps.Equal(names(w.In.Expr), names(w.Out)) {
+			two.Cases[i].Equation, two.Cases[i].Back = true, w.In.Guards
+		}
+	}
+	if s, err := pattern.New(d.Vocabulary(), two, pattern.Shared()); err == nil {
+		return s, nil
+	}
 	return pattern.New(d.Vocabulary(), r, pattern.Shared())
+}
+
+// names returns the names in an expression.
+func names(e pattern.Expr) map[pattern.Name]bool {
+	set := make(map[pattern.Name]bool)
+	walk(e, func(e pattern.Expr) {
+		if n, ok := e.(pattern.Name); ok {
+			set[n] = true
+		}
+	})
+	return set
 }
 
 // derives reports which of the pairs follow.
@@ -100,7 +125,11 @@ func underived(ctx context.Context, d rulecheck.Explorer, limits saturate.Pass, 
 	for i, c := range list {
 		pairs[i] = c.sides
 	}
-	equal, err := t.derives(ctx, pairs)
+	of := t.derives
+	if limits.Nodes == onePair.Nodes {
+		of = t.alone
+	}
+	equal, err := of(ctx, pairs)
 	if err != nil {
 		return nil, err
 	}
@@ -111,4 +140,28 @@ func underived(ctx context.Context, d rulecheck.Explorer, limits saturate.Pass, 
 		}
 	}
 	return left, nil
+}
+
+// alone reports which of the pairs follow, each asked about alone.
+func (t *theory) alone(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, error) {
+	return rulecheck.ForAll(pairs, func(p [2]*fgraph.Variable) (bool, error) {
+		equal, err := t.ask(ctx, [][2]*fgraph.Variable{p})
+		return err == nil && equal[0], err
+	})
+}
+
+// Follow reports which pairs of variables are equal by rules, read in both directions.
+func Follow(ctx context.Context, d rulecheck.Explorer, rules []pattern.Rule, pairs [][2]*fgraph.Variable) ([]bool, error) {
+	list := make([]rewrite.NodeRewriter, len(rules))
+	for i, r := range rules {
+		var err error
+		if list[i], err = compiled(d, r); err != nil {
+			return nil, err
+		}
+	}
+	t, err := newTheory(d, onePair, compatible(list))
+	if err != nil {
+		return nil, err
+	}
+	return t.alone(ctx, pairs)
 }

@@ -44,7 +44,11 @@ func (s *search) judge(ctx context.Context, c *candidate) error {
 				return err
 			}
 			if r.Kept {
-				c.found, c.wrong = s.found(c, rule, r), nil
+				proved, wrong := s.prove(ctx, c)
+				if c.wrong = wrong; wrong == nil {
+					c.found = s.found(c, rule, r)
+					c.found.Proved = proved
+				}
 				return nil
 			}
 			if !c.cond && !c.general && len(c.params()) == 0 && len(r.Wrong) > 0 {
@@ -53,6 +57,32 @@ func (s *search) judge(ctx context.Context, c *candidate) error {
 		}
 	}
 	return nil
+}
+
+// prove compares both sides of a candidate for all values of its variables, if they are few. It returns those for
+// which the sides differ.
+func (s *search) prove(ctx context.Context, c *candidate) (proved bool, wrong map[string]any) {
+	if s.space.Every == nil || c.general || c.cond || len(c.params()) > 0 {
+		return false, nil
+	}
+	every := s.space.Every(c.vars)
+	if every == nil {
+		return false, nil
+	}
+	w := &space{Ground: every}
+	for _, run := range every.Runs {
+		if ctx.Err() != nil {
+			return false, nil
+		}
+		if !w.agree(ctx, c.vars, run, c.left.v, c.right.v) {
+			wrong = make(map[string]any)
+			for i, v := range c.vars {
+				wrong[v.Name()] = run[i]
+			}
+			return false, wrong
+		}
+	}
+	return true, nil
 }
 
 // severe is how often a rule is checked whose conditions or parameters are a guess: conditions of relational
@@ -147,7 +177,7 @@ func (s *search) renamed(c *candidate, values map[string]any) map[string]any {
 
 // found returns what is known of a rule.
 func (s *search) found(c *candidate, rule pattern.Rule, r rulecheck.Report) *Found {
-	f := &Found{Rule: rule, Report: r, Before: c.before, After: c.after, theorem: theorem{sides: c.sides, general: c.general, more: c.more}}
+	f := &Found{Rule: rule, Report: r, Before: c.before, After: c.after, theorem: theorem{sides: c.sides, general: c.general, more: c.more, weight: c.size + c.literals, cost: c.before + c.after}}
 	var types []string
 	for _, v := range c.vars {
 		if t := fmt.Sprint(v.Type()); !slices.Contains(types, t) {
@@ -155,7 +185,6 @@ func (s *search) found(c *candidate, rule pattern.Rule, r rulecheck.Report) *Fou
 		}
 	}
 	f.Types = strings.Join(types, ", ")
-	f.Proved = s.space.All && !c.general
 	f.Rule.Name = nameOf(c.rewrite)
 	f.Rule.Doc = sentence(f.Rule.Cases[0])
 	f.Fires, f.Not = s.examples(f)

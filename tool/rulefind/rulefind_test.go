@@ -2,10 +2,10 @@ package rulefind_test
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -28,11 +28,14 @@ func (o toy) String() string              { return string(o) }
 func (m most) String() string             { return fmt.Sprintf("0..%d", int(m)) }
 func (m most) Accepts(t fgraph.Type) bool { return m == t }
 
-// toys are the ops: those of truth values, and step, which is the identity but for one number.
-var toys = map[string]func(x, y int) int{
-	"And": func(x, y int) int { return x & y }, "Or": func(x, y int) int { return x | y }, "Xor": func(x, y int) int { return x ^ y },
-	"Not": func(x, _ int) int { return 1 - x },
-	"Step": func(x, _ int) int {
+// toys are the ops: those of vectors of bits, and step, which is the identity but for one number.
+var toys = map[string]func(x, y, most int) int{
+	"And": func(x, y, _ int) int { return x & y }, "Or": func(x, y, _ int) int { return x | y }, "Xor": func(x, y, _ int) int { return x ^ y },
+	"Add": func(x, y, most int) int { return (x + y) & most }, "Mul": func(x, y, most int) int { return x * y & most },
+	"Sub": func(x, y, most int) int { return (x - y) & most }, "Shl": func(x, y, most int) int { return x << y & most },
+	"Shr": func(x, y, _ int) int { return x >> y },
+	"Not": func(x, _, most int) int { return most - x }, "Neg": func(x, _, most int) int { return -x & most },
+	"Step": func(x, _, _ int) int {
 		if x == 77 {
 			return 78
 		}
@@ -40,19 +43,31 @@ var toys = map[string]func(x, y int) int{
 	},
 }
 
+// signature returns how many inputs an op has, and whether they commute.
+func signature(name string) (inputs int, commutes bool) {
+	switch name {
+	case "Not", "Neg", "Step":
+		return 1, false
+	case "Sub", "Shl", "Shr":
+		return 2, false
+	}
+	return 2, true
+}
+
 type vocabulary struct{}
 
-func (vocabulary) Equal(pattern.Literal, *fgraph.Variable) bool { return false }
-func (vocabulary) Constant(pattern.Literal, *fgraph.Variable) (*fgraph.Variable, error) {
-	return nil, errors.ErrUnsupported
+func (vocabulary) Equal(l pattern.Literal, v *fgraph.Variable) bool {
+	return v.IsConstant() && fmt.Sprint(v.Data()) == string(l)
+}
+
+func (vocabulary) Constant(l pattern.Literal, like *fgraph.Variable) (*fgraph.Variable, error) {
+	n, err := strconv.Atoi(string(l))
+	return fgraph.NewConstant(like.Type(), n, string(l)), err
 }
 
 func (vocabulary) Operator(name string) (pattern.Operator, bool) {
-	n := 2
-	if name == "Not" || name == "Step" {
-		n = 1
-	}
-	return pattern.Operator{Match: pattern.Is(toy(name)), MinInputs: n, MaxInputs: n, Commutes: n == 2, Tracks: []rewrite.Track{rewrite.TrackOp(toy(name))},
+	n, commutes := signature(name)
+	return pattern.Operator{Match: pattern.Is(toy(name)), MinInputs: n, MaxInputs: n, Commutes: commutes, Tracks: []rewrite.Track{rewrite.TrackOp(toy(name))},
 		Make: func(m pattern.Making) (*fgraph.Variable, error) {
 			return fgraph.NewApply(toy(name), m.Inputs, m.Inputs[0].Type()).Out(), nil
 		}}, toys[name] != nil
@@ -62,19 +77,35 @@ func (vocabulary) Operator(name string) (pattern.Operator, bool) {
 func world(m most) rulecheck.Explorer {
 	return rulecheck.World{
 		Rules: vocabulary{}, Types: []fgraph.Type{m},
+		Values: func(fgraph.Type) []any {
+			if m > 15 {
+				return nil
+			}
+			var values []any
+			for x := range int(m) + 1 {
+				values = append(values, x)
+			}
+			return values
+		},
 		Random: func(_ fgraph.Type, _ bool, rng *rand.Rand) any { return rng.IntN(int(m) + 1) },
 		Evaluate: func(_ context.Context, g *fgraph.FunctionGraph, inputs []any) ([]any, error) {
 			values := make(map[*fgraph.Variable]any)
 			for i, v := range g.Inputs() {
 				values[v] = inputs[i]
 			}
+			value := func(v *fgraph.Variable) int {
+				if v.IsConstant() {
+					return v.Data().(int)
+				}
+				return values[v].(int)
+			}
 			for a := range g.Ordered() {
-				x, y := values[a.Inputs()[0]].(int), values[a.Inputs()[len(a.Inputs())-1]].(int)
-				values[a.Out()] = toys[a.Op().String()](x, y)
+				x, y := value(a.Inputs()[0]), value(a.Inputs()[len(a.Inputs())-1])
+				values[a.Out()] = toys[a.Op().String()](x, y, int(m))
 			}
 			var outputs []any
 			for _, v := range g.Outputs() {
-				outputs = append(outputs, values[v])
+				outputs = append(outputs, value(v))
 			}
 			return outputs, nil
 		},
@@ -149,9 +180,8 @@ func TestBoolean(t *testing.T) {
 	if err != nil || again.Text("simplify", "saturate") != text {
 		t.Errorf("%v: another text for the same seed:\n%s", err, again.Text("simplify", "saturate"))
 	}
-	m, err := rulefind.Measure(t.Context(), d, o)
-	if err != nil || m.Total == 0 || m.Derived < m.Total {
-		t.Errorf("of what was found follow %d of %d: %v", m.Derived, m.Total, err)
+	if r.Candidates == 0 || r.Derived < r.Candidates {
+		t.Errorf("of what was found follow %d of %d", r.Derived, r.Candidates)
 	}
 	if more, err := rulefind.Search(t.Context(), d, o); err != nil || len(more.Found) > 0 {
 		t.Errorf("what is known was found again: %v\n%s", err, more.Text("", ""))
@@ -178,7 +208,7 @@ func TestStop(t *testing.T) {
 	defer cancel()
 	d := world(1)
 	r, err := rulefind.Search(ctx, d, rulefind.Options{Ops: []string{"And", "Or", "Xor", "Not"}, Vars: 2, Progress: func(text string) {
-		if strings.Contains(text, " checked") {
+		if strings.Contains(text, " checked") && !strings.Contains(text, " 0 checked") {
 			cancel()
 		}
 	}})
@@ -240,10 +270,8 @@ func TestField(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if m, err := rulefind.Measure(t.Context(), d, known(t, d, o, r)); err != nil || 100*m.Derived < 95*m.Total {
-		t.Errorf("of what was found follow %d of %d: %v", m.Derived, m.Total, err)
-	} else {
-		t.Logf("%d rules derive %d of %d", len(r.Found), m.Derived, m.Total)
+	if t.Logf("%d rules derive %d of %d", len(r.Found), r.Derived, r.Candidates); r.Derived < r.Candidates {
+		t.Error("some do not follow")
 	}
 	found := rewrites(t, d, r.Text("canonicalize", "saturate"))
 	if len(found) > 30 {

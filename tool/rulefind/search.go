@@ -35,8 +35,10 @@ type Options struct {
 	Same  func(ctx context.Context, left, right *fgraph.Variable) bool
 	// Allowed restricts the applies of terms. It may be nil.
 	Allowed func(*fgraph.Apply) bool
-	// Most bounds the candidates, of which the smallest are taken; 20000 by default.
+	// Most bounds the candidates: half of them are the smallest, the others are drawn; 20000 by default.
 	Most int
+	// Rules bounds the rules if it is not 0: those of which most candidates are instances are found first.
+	Rules int
 	// Progress is told what has been done so far. It may be nil.
 	Progress func(text string)
 }
@@ -67,6 +69,9 @@ type Found struct {
 	theorem
 }
 
+// Sides returns both sides of an instance of the rule, over inputs.
+func (f *Found) Sides() [2]*fgraph.Variable { return f.sides }
+
 // A theorem is a rule with what it says of variables.
 type theorem struct {
 	rule  rewrite.NodeRewriter
@@ -74,15 +79,20 @@ type theorem struct {
 	// general says that it says more than that the sides are equal: also that these are.
 	general bool
 	more    [][2]*fgraph.Variable
+	weight  int     // ops and numbers
+	cost    float64 // of both sides
 }
 
 // A Result is what a search has found.
 type Result struct {
 	Found []Found
 	// Terms, Classes and Candidates count what there was, in the last round.
+	// Candidates are without those that hold under a guard only.
 	Terms, Classes, Candidates int
-	Checked                    int // rules that were checked
-	Refuted                    int // of them, those that are no rules
+	Derived                    int  // candidates that follow from Found and Options.Known
+	Drawn                      bool // both numbers are estimates from candidates that were drawn
+	Checked                    int  // rules that were checked
+	Refuted                    int  // of them, those that are no rules
 	Rounds                     int
 	// Stopped says that the search was ended by time or by the caller: there may be more.
 	Stopped bool
@@ -98,7 +108,9 @@ type search struct {
 	verdict map[string]*Found // by the text of a rewrite; nil if it is no rule
 	named   map[string]bool
 	result  *Result
-	rules   []rewrite.NodeRewriter // Known, and what was found
+	given   []rewrite.NodeRewriter // Options.Known, and what folding computes
+	rules   []rewrite.NodeRewriter // these, and what was found
+	each    float64                // how many one that is drawn stands for
 	wide    map[uint64]*space      // other values, by the leaves of which the guard holds
 }
 
@@ -113,13 +125,10 @@ func Search(ctx context.Context, d rulecheck.Explorer, o Options) (*Result, erro
 	for s.result.Rounds < maxRounds {
 		s.result.Rounds++
 		refuted := len(s.known)
-		kept := s.result.Found
-		s.result.Found = nil
 		if err := s.round(ctx); err != nil {
 			if ctx.Err() == nil {
 				return nil, err
 			}
-			s.keep(kept)
 			break
 		}
 		// A false candidate has hidden the terms behind it: one of its sides did not stand for its
@@ -139,15 +148,6 @@ func Search(ctx context.Context, d rulecheck.Explorer, o Options) (*Result, erro
 		return 0
 	})
 	return s.result, nil
-}
-
-// keep adds what an earlier round found to what one that was stopped has.
-func (s *search) keep(earlier []Found) {
-	for _, f := range earlier {
-		if !slices.ContainsFunc(s.result.Found, func(g Found) bool { return g.Rule.Name == f.Rule.Name }) {
-			s.result.Found = append(s.result.Found, f)
-		}
-	}
 }
 
 func (o Options) complete() Options {
@@ -188,83 +188,87 @@ func enumerate(ctx context.Context, d rulecheck.Explorer, o *Options, known []ma
 	return sp, nil
 }
 
-// round searches with the values that are known.
+// round searches with the values that are known. Rules of earlier rounds stay: they were checked.
 func (s *search) round(ctx context.Context) (err error) {
 	if s.space, err = enumerate(ctx, s.d, &s.o, s.known); err != nil {
 		return err
 	}
-	list := s.space.candidates()
-	list = list[:min(len(list), s.o.Most)]
-	s.result.Terms, s.result.Classes, s.result.Candidates = s.space.terms, len(s.space.classes), len(list)
-	s.rules = slices.Clone(s.o.Known)
 	s.wide = make(map[uint64]*space)
-	// The small and general ones first: from their rules most of the others follow at once.
-	for n := 0; len(list) > 0 && !s.late(); list = list[n:] {
-		n = min(len(list), part)
-		if err := s.part(ctx, list[:n]); err != nil {
+	if s.given, err = s.folding(); err != nil {
+		return err
+	}
+	s.rules = slices.Clone(s.given)
+	for _, f := range s.result.Found {
+		s.rules = append(s.rules, f.rule)
+	}
+	list := slices.DeleteFunc(s.space.candidates(), s.refuted)
+	s.result.Terms, s.result.Classes = s.space.terms, len(s.space.classes)
+	// What holds under a guard comes last: it mostly follows from what holds without, by what the guard says.
+	always := s.sample(slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return c.cond }))
+	s.result.Candidates = len(always)
+	if err := s.choose(ctx, always); err != nil {
+		return err
+	}
+	if !s.full() && !s.late() {
+		list = slices.DeleteFunc(list, func(c *candidate) bool { return !c.cond })
+		list = list[:min(len(list), s.o.Most)]
+		list = slices.DeleteFunc(list, func(c *candidate) bool { return ctx.Err() != nil || !s.plausible(ctx, c) })
+		if err := s.choose(ctx, list); err != nil {
 			return err
 		}
-		s.o.Progress(fmt.Sprintf("round %d: %d rules, %d candidates left, %d checked, %d refuted", s.result.Rounds, len(s.result.Found), len(list)-n, s.result.Checked, s.result.Refuted))
 	}
-	least, err := independent(ctx, s, s.o.Known, slices.Clone(s.result.Found), func(f Found) theorem { return f.theorem })
-	if err == nil {
-		s.result.Found = least
+	if err := s.reduce(ctx); err != nil {
+		return err
 	}
-	return err
+	// What followed by way of a rule that is gone may need one again.
+	if err := s.choose(ctx, always); err != nil {
+		return err
+	}
+	return s.share(ctx, always)
+}
+
+// folding returns what is known, and what is to be known of numbers.
+func (s *search) folding() ([]rewrite.NodeRewriter, error) {
+	list := slices.Clone(s.o.Known)
+	if len(s.space.folded) == 0 {
+		return list, nil
+	}
+	rule, err := pattern.New(s.d.Vocabulary(), pattern.Rule{Name: "folded", Cases: s.space.folded}, pattern.Shared())
+	if err != nil {
+		return nil, err
+	}
+	return compatible(append(list, rule)), nil
+}
+
+// sample bounds candidates: the smaller half of what is kept are the smallest, and the others are drawn, so that the
+// share of them that follows is about that of all.
+func (s *search) sample(list []*candidate) []*candidate {
+	s.each = 1
+	if len(list) <= s.o.Most {
+		return list
+	}
+	small := s.o.Most / 2
+	rest := list[small:]
+	s.each = float64(len(rest)) / float64(s.o.Most-small)
+	rng := rand.New(rand.NewPCG(s.o.Seed, 1))
+	rng.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
+	list = list[:s.o.Most]
+	for i, c := range list {
+		c.drawn = i >= small
+	}
+	slices.SortStableFunc(list[small:], compare)
+	return list
+}
+
+// refuted reports whether a candidate is known to be no rule.
+func (s *search) refuted(c *candidate) bool {
+	f, seen := s.verdict[c.text]
+	return seen && f == nil
 }
 
 // late reports whether what is left of the time is for dropping rules that follow from others.
 func (s *search) late() bool {
 	return s.o.Time > 0 && time.Since(s.began) > s.o.Time*7/8
-}
-
-// How many candidates there are in a part, and how many of them become rules before the others are asked
-// whether they follow.
-const (
-	part  = 1024
-	picks = 8
-)
-
-// part finds rules from which candidates follow. To check a rule takes much longer than to derive one, so
-// rules are chosen before they are checked. What followed from one that is refuted is chosen from again.
-func (s *search) part(ctx context.Context, list []*candidate) error {
-	for _, c := range list {
-		if c.cond {
-			c.doubtful = !s.plausible(ctx, c)
-		}
-	}
-	list = slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return c.cond && c.doubtful })
-	for {
-		list = slices.DeleteFunc(list, func(c *candidate) bool { f, seen := s.verdict[c.text]; return seen && f == nil })
-		chosen, err := s.choose(ctx, list)
-		if err != nil {
-			return err
-		}
-		refuted, err := s.accept(ctx, chosen)
-		if err != nil || !refuted || s.late() {
-			return err
-		}
-	}
-}
-
-// choose returns the first of the candidates from which, with the rules, the others follow.
-func (s *search) choose(ctx context.Context, list []*candidate) (chosen []*candidate, err error) {
-	rules := slices.Clone(s.rules)
-	for len(list) > 0 && !s.late() {
-		if list, err = underived(ctx, s.d, manyPairs, rules, list); err != nil {
-			return nil, err
-		}
-		for n := 0; n < picks && len(list) > 0; list = list[1:] {
-			c := list[0]
-			if ok, err := s.choice(ctx, c, rules); err != nil {
-				return nil, err
-			} else if ok {
-				rules, chosen = append(rules, c.rule), append(chosen, c)
-				n++
-			}
-		}
-	}
-	return independent(ctx, s, s.rules, chosen, func(c *candidate) theorem { return c.theorem })
 }
 
 // choice reports whether a candidate seems to be a rule that does not follow from others.
@@ -333,20 +337,25 @@ func (s *search) agree(ctx context.Context, left, right *fgraph.Variable, c *can
 		s.wide[key] = w
 	}
 	for _, run := range w.Runs {
-		known := make(map[*fgraph.Variable]any)
-		for i, v := range s.space.Leaves {
-			known[v] = run[i]
-		}
-		l, err := w.compute(ctx, left, known)
-		if err != nil {
-			continue
-		}
-		r, err := w.compute(ctx, right, known)
-		if err != nil || !w.Same(l, r) {
+		if !w.agree(ctx, s.space.Leaves, run, left, right) {
 			return false
 		}
 	}
 	return true
+}
+
+// agree compares two sides for some values of variables. A left side that has no value agrees with any.
+func (s *space) agree(ctx context.Context, vars []*fgraph.Variable, values []any, left, right *fgraph.Variable) bool {
+	known := make(map[*fgraph.Variable]any)
+	for i, v := range vars {
+		known[v] = values[i]
+	}
+	l, err := s.compute(ctx, left, known)
+	if err != nil {
+		return true
+	}
+	r, err := s.compute(ctx, right, known)
+	return err == nil && s.Same(l, r)
 }
 
 // accept checks candidates, and adds those that are rules. It reports whether one is none.
@@ -392,6 +401,9 @@ func (s *search) accept(ctx context.Context, chosen []*candidate) (refuted bool,
 // independent returns those of a list of rules that do not follow from the others and from known ones. The last
 // ones go first.
 func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewriter, list []T, of func(T) theorem) ([]T, error) {
+	// What has gone must follow from what stays: from a rule that goes later, too, it may only follow because that
+	// was there, since a rule from left to right does not say how to get back.
+	var gone [][2]*fgraph.Variable
 	for i := len(list) - 1; i >= 0; i-- {
 		this := of(list[i])
 		if this.general && len(this.more) == 0 {
@@ -403,16 +415,24 @@ func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewr
 				others = append(others, of(x).rule)
 			}
 		}
-		t, err := newTheory(s.d, onePair, others)
+		t, err := newTheory(s.d, easily, others)
 		if err != nil {
 			return nil, err
 		}
-		equal, err := t.ask(ctx, append(slices.Clip(this.more), this.sides))
+		pairs := append(slices.Clip(this.more), this.sides)
+		equal, err := t.ask(ctx, pairs)
 		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(equal, false) {
+			continue
+		}
+		pairs = append(pairs, gone...)
+		if equal, err = t.alone(ctx, pairs); err != nil {
 			return nil, err
 		}
 		if !slices.Contains(equal, false) {
-			list = slices.Delete(list, i, i+1)
+			list, gone = slices.Delete(list, i, i+1), pairs
 		}
 	}
 	return list, nil

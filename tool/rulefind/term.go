@@ -32,15 +32,17 @@ type pair struct {
 // A space is what terms are built over.
 type space struct {
 	*rulecheck.Ground
-	domain  rulecheck.Explorer
-	ops     []symbol
-	coster  saturate.Coster // may be nil
-	allowed func(*fgraph.Apply) bool
-	bySize  [][]*term
-	classes map[string]*term
-	conds   map[string]*term
-	pairs   []pair
-	terms   int
+	domain   rulecheck.Explorer
+	ops      []symbol
+	commutes map[string]bool // by name
+	coster   saturate.Coster // may be nil
+	allowed  func(*fgraph.Apply) bool
+	bySize   [][]*term
+	classes  map[string]*term
+	conds    map[string]*term
+	pairs    []pair
+	folded   []pattern.Rewrite // of numbers
+	terms    int
 }
 
 // A symbol is an op of patterns. Ops of a family are numbered, and the number is its parameter until a
@@ -55,7 +57,7 @@ const maxArity = 2
 
 // newSpace returns the terms without ops.
 func newSpace(d rulecheck.Explorer, g *rulecheck.Ground, o *Options) (*space, error) {
-	s := &space{Ground: g, domain: d, allowed: o.Allowed, classes: make(map[string]*term), conds: make(map[string]*term)}
+	s := &space{Ground: g, domain: d, allowed: o.Allowed, classes: make(map[string]*term), conds: make(map[string]*term), commutes: make(map[string]bool)}
 	s.coster, _ = d.Vocabulary().(saturate.Coster)
 	if len(g.Leaves) > 64 {
 		return nil, fmt.Errorf("rulefind: %d variables, of at most 64", len(g.Leaves))
@@ -66,6 +68,9 @@ func newSpace(d rulecheck.Explorer, g *rulecheck.Ground, o *Options) (*space, er
 			return nil, err
 		}
 		s.ops = append(s.ops, list...)
+		for _, op := range list {
+			s.commutes[op.name] = op.op.Commutes
+		}
 	}
 	s.bySize = [][]*term{nil}
 	for i, v := range g.Leaves {
@@ -160,8 +165,8 @@ func (s *space) apply(ctx context.Context, op symbol, args []*term) {
 	}
 	var err error
 	t.expr = call
-	if t.v, err = make1(op.op, vars); err != nil || slices.Contains(vars, t.v) || t.names == 0 {
-		return // the types don't fit, or there is nothing to compute, or folding does
+	if t.v, err = make1(op.op, vars); err != nil || slices.Contains(vars, t.v) {
+		return // the types don't fit, or there is nothing to compute
 	}
 	if a := t.v.Owner(); len(a.Outputs()) != 1 || destroys(a.Op()) || s.allowed != nil && !s.allowed(a) {
 		return
@@ -169,6 +174,9 @@ func (s *space) apply(ctx context.Context, op symbol, args []*term) {
 	if base, _, ok := strings.Cut(op.name, "{#"); ok && op.op.Param != nil {
 		// Parameters that are the same, of whatever family, have one name in a rule.
 		call.Op = fmt.Sprintf("%s{#%v}", base, op.op.Param(t.v.Owner().Op()))
+	}
+	if t.names == 0 && t.size > 1 {
+		return
 	}
 	s.terms++
 	t.values = make([]any, len(s.Runs))
@@ -255,7 +263,16 @@ func (s *space) add(t *term) {
 	if !told {
 		return
 	}
-	if rep := s.classes[string(key)]; rep != nil {
+	rep := s.classes[string(key)]
+	if t.size > 0 && t.names == 0 {
+		// Folding computes what has no variables. Of proofs it is a part: 1 + (x + -1) is x if 1 + -1 is known to be 0.
+		s.terms--
+		if rep != nil && rep.size == 0 {
+			s.folded = append(s.folded, pattern.Rewrite{In: pattern.Pattern{Expr: t.expr}, Out: rep.expr})
+		}
+		return
+	}
+	if rep != nil {
 		s.pairs = append(s.pairs, pair{a: t, b: rep})
 		t.values = nil
 		return
@@ -285,7 +302,7 @@ type candidate struct {
 	vars          []*fgraph.Variable // of the left side, by their new names
 	theorem                          // as it is chosen
 	guarded       uint64             // the variables for which the guard of run 0 must hold
-	doubtful      bool               // it does not hold for other values
+	drawn         bool               // from more
 	conditions    []pattern.Guard    // of a general form
 	found         *Found             // what judge says: a rule,
 	wrong         map[string]any     // or values for which it is none
@@ -339,9 +356,11 @@ func (c *candidate) count(e pattern.Expr) {
 	}
 }
 
-// compare orders candidates: small ones first, of those with few numbers, of those with many variables.
+// compare orders candidates: small ones first, of those with few numbers, of those with many variables. A number
+// counts as an op more, since what two terms with numbers say often follows from what two with one more variable do:
+// max(0, x+1) = 1 + max(x, -1) from max(x+z, y+z) = max(x, y) + z.
 func compare(a, b *candidate) int {
-	for _, d := range []int{a.size - b.size, a.literals - b.literals, len(b.vars) - len(a.vars)} {
+	for _, d := range []int{a.size + a.literals - b.size - b.literals, a.literals - b.literals, len(b.vars) - len(a.vars)} {
 		if d != 0 {
 			return d
 		}

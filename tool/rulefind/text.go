@@ -11,8 +11,9 @@ import (
 // saving, those that only say that two forms are equal the group equal.
 func (r *Result) Text(saving, equal string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# %d rules, found among %d terms in %d classes: %d candidates, %d rules checked, %d refuted, in %d rounds.\n",
-		len(r.Found), r.Terms, r.Classes, r.Candidates, r.Checked, r.Refuted, r.Rounds)
+	about := map[bool]string{true: "about "}[r.Drawn]
+	fmt.Fprintf(&b, "# %d rules, found among %d terms in %d classes; %s%d of %d candidates follow. %d rules checked, %d refuted, in %d rounds.\n",
+		len(r.Found), r.Terms, r.Classes, about, r.Derived, r.Candidates, r.Checked, r.Refuted, r.Rounds)
 	if r.Stopped {
 		b.WriteString("# The search was stopped: there may be more, and some may follow from others.\n")
 	}

@@ -64,6 +64,17 @@ func (d *domain) Ground(types string, each int, rng *rand.Rand, known []map[stri
 			g.scalars = g.scalars && tensor.TypeOf(v).NDim() == 0
 		}
 	}
+	if g.scalars {
+		r.Every = func(leaves []*variable) *rulecheck.Ground {
+			h := &ground{scalars: true, kernels: make(map[kernelKey]tensor.Kernel)}
+			if !h.enumerable(leaves) {
+				return nil
+			}
+			every := *r
+			every.Leaves, every.Runs, every.Compute, every.Constant = leaves, [][]any{h.every(leaves)}, h.compute, h.constant
+			return &every
+		}
+	}
 	switch {
 	case g.scalars && g.enumerable(r.Leaves):
 		r.Runs, r.All = [][]any{g.every(r.Leaves)}, true

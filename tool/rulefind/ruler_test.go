@@ -1,0 +1,127 @@
+package rulefind_test
+
+import (
+	"math/rand/v2"
+	"os"
+	"strings"
+	"testing"
+
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/rulefind"
+)
+
+// built makes a variable of an expression over inputs.
+func built(t *testing.T, d rulecheck.Explorer, inputs []*fgraph.Variable, e pattern.Expr) *fgraph.Variable {
+	t.Helper()
+	switch e := e.(type) {
+	case pattern.Name:
+		return inputs[strings.Index("xyz", string(e))]
+	case pattern.Literal:
+		v, err := d.Vocabulary().Constant(e, inputs[0])
+		if err != nil {
+			t.Fatal(err)
+		}
+		return v
+	}
+	c := e.(*pattern.Call)
+	var args []*fgraph.Variable
+	for _, a := range c.Args {
+		args = append(args, built(t, d, inputs, a))
+	}
+	op, ok := d.Vocabulary().Operator(c.Op)
+	if !ok {
+		t.Fatalf("no op %s", c.Op)
+	}
+	v, err := rulecheck.Apply(op, nil, args, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return v
+}
+
+// A list is rules that Ruler found over some ops, in testdata/ruler.
+type list struct {
+	name    string
+	domain  func(t *testing.T) rulecheck.Explorer
+	options rulefind.Options
+	most    int // of our rules
+}
+
+var lists = []list{
+	{"bool", func(*testing.T) rulecheck.Explorer { return world(1) },
+		rulefind.Options{Ops: []string{"And", "Or", "Xor", "Not"}, Constants: []pattern.Literal{"0"}, Size: 3}, 28},
+	{"bv4", func(*testing.T) rulecheck.Explorer { return world(15) },
+		rulefind.Options{Ops: []string{"Not", "Sub", "Neg", "Add", "Mul", "Shl", "Shr", "And", "Or", "Xor"}, Constants: []pattern.Literal{"0"}}, 49},
+	{"rational", explorer,
+		rulefind.Options{Ops: []string{"add", "sub", "mul", "true_div", "neg", "abs"}, Constants: []pattern.Literal{"-1", "0", "1", "2"}, Size: 3, Most: 3000, Rules: 80}, 80},
+}
+
+// TestRuler: rules found here derive at least 95 % of those that Ruler found, with fewer.
+func TestRuler(t *testing.T) {
+	for _, l := range lists[:longtest.Of(1, len(lists))] {
+		t.Run(l.name, l.test)
+	}
+}
+
+func (l list) test(t *testing.T) {
+	d := l.domain(t)
+	text, err := os.ReadFile("testdata/ruler/" + l.name + ".txt")
+	if err != nil {
+		t.Fatal(err)
+	}
+	r, err := rulefind.Search(t.Context(), d, l.options)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ground, err := d.Ground("", 3, rand.New(rand.NewPCG(0, 0)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var theirs, ours [][2]*fgraph.Variable
+	var rules, found []pattern.Rule
+	var lines []string
+	for line := range strings.Lines(string(text)) {
+		w, err := pattern.ParseRewrite(line)
+		if err != nil {
+			t.Fatal(err)
+		}
+		// That an op commutes is known of it, and no rule.
+		rule := pattern.Rule{Name: line, Cases: []pattern.Rewrite{w}}
+		if _, err := pattern.New(d.Vocabulary(), rule, pattern.Shared()); err == nil {
+			rules = append(rules, rule)
+		}
+		lines = append(lines, line)
+		theirs = append(theirs, [2]*fgraph.Variable{built(t, d, ground.Leaves, w.In.Expr), built(t, d, ground.Leaves, w.Out)})
+	}
+	for _, f := range r.Found {
+		ours, found = append(ours, f.Sides()), append(found, f.Rule)
+	}
+	derived := func(by []pattern.Rule, pairs [][2]*fgraph.Variable) (n int, missed []string) {
+		equal, err := rulefind.Follow(t.Context(), d, by, pairs)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for i, ok := range equal {
+			if ok {
+				n++
+			} else if i < len(lines) {
+				missed = append(missed, lines[i])
+			}
+		}
+		return n, missed
+	}
+	n, missed := derived(found, theirs)
+	m, _ := derived(rules, ours)
+	t.Logf("%d rules derive %d of %d of theirs, which derive %d; of %d candidates follow %d", len(ours), n, len(theirs), m, r.Candidates, r.Derived)
+	if 100*n < 95*len(theirs) || len(ours) > l.most {
+		t.Errorf("these do not follow: %q", missed)
+	}
+	for _, f := range r.Found {
+		if !f.Proved && l.name != "rational" {
+			t.Errorf("%v is not proved", f.Rule)
+		}
+	}
+}
