@@ -40,6 +40,7 @@ func (f *findFlags) declare(fs *flag.FlagSet) {
 	fs.StringVar(&f.options.Types, "types", "", "find: the types of variables, separated by semicolons, such as \"float64; bool\"")
 	fs.StringVar(&f.constants, "constants", "", "find: the numbers in terms, such as 0,1")
 	fs.IntVar(&f.options.Size, "size", 2, "find: how many ops a term has at most")
+	fs.IntVar(&f.options.Rules, "most", 0, "find: how many rules to look for, those first from which most follow; 0 is without a limit")
 	fs.DurationVar(&f.options.Time, "time", time.Minute, "find: how long to search; 0 is without a limit. A search that is not ended by it depends on its flags only")
 	fs.StringVar(&f.from, "from", "", "find: only terms whose ops occur so in this file of graphs or model, behind which its flags may follow: \"model.onnx --shape x=1x16\"")
 	fs.StringVar(&f.query, "known", DefaultQuery, "find: leave out what this query of the database finds, and what its rules derive; none for nothing")
@@ -48,7 +49,7 @@ func (f *findFlags) declare(fs *flag.FlagSet) {
 }
 
 // findNames are those flags, which are in vain for rule check.
-var findNames = []string{"ops", "types", "constants", "size", "time", "from", "known", "complete", "redundant"}
+var findNames = []string{"ops", "types", "constants", "size", "most", "time", "from", "known", "complete", "redundant"}
 
 // find runs rule find.
 func (f *ruleFlags) find(ctx context.Context, c *Console) error {

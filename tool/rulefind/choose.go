@@ -106,6 +106,7 @@ func (s *search) share(ctx context.Context, list []*candidate) error {
 	if err != nil {
 		return err
 	}
+	left = slices.DeleteFunc(left, func(c *candidate) bool { return c.same })
 	count := func(list []*candidate) float64 {
 		n := 0.0
 		for _, c := range list {

@@ -277,11 +277,13 @@ func (s *search) choice(ctx context.Context, c *candidate, rules []rewrite.NodeR
 		return false, err
 	}
 	if s.o.Same != nil && s.o.Same(ctx, c.sides[0], c.sides[1]) {
+		c.same = true
 		return false, nil
 	}
 	var err error
 	if c.rule, err = compiled(s.d, pattern.Rule{Name: "chosen", Cases: []pattern.Rewrite{guarded(c.rewrite, s.guardsOf(c))}}); err != nil {
-		return false, nil // the right side has a parameter that the left one does not have
+		s.verdict[c.text] = nil // the right side has a parameter that the left one does not have
+		return false, nil
 	}
 	// Only the machine can tell whether a form is right that says more than the values do, and whether a
 	// difference is one of rounding.

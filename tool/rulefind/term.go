@@ -303,6 +303,7 @@ type candidate struct {
 	theorem                          // as it is chosen
 	guarded       uint64             // the variables for which the guard of run 0 must hold
 	drawn         bool               // from more
+	same          bool               // known by Options.Same
 	conditions    []pattern.Guard    // of a general form
 	found         *Found             // what judge says: a rule,
 	wrong         map[string]any     // or values for which it is none
