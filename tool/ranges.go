@@ -18,6 +18,7 @@ var ranges = map[string][2]int{
 	"run":          {0, 1e6},
 	"runs":         {1, 1e6},
 	"size":         {1, 8}, // of terms, of which there are thousands with 3 ops
+	"most":         {0, 10000},
 	"threads":      {0, 1 << 10},
 }
 
