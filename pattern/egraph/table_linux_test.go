@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/nnopt/nnopt/internal/longtest"
 )
 
 var (
@@ -134,6 +136,7 @@ func unit(t *testing.T) float64 {
 
 // measureChild measures a row, or the problems, and prints the sample.
 func measureChild(t *testing.T, child string) {
+	longtest.AsProgram()
 	var s sample
 	w := newMath(t)
 	if child == "problems" {

@@ -11,7 +11,6 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"syscall"
@@ -28,10 +27,9 @@ const asProgram = "NNOPT_TEST_AS_PROGRAM"
 
 func TestMain(m *testing.M) {
 	if os.Getenv(asProgram) != "" {
-		debug.SetGCPercent(100) // as in nnopt, and not what longtest sets
+		longtest.AsProgram()
 		standard.Program{}.Main()
 	}
-	debug.SetGCPercent(400) // verbs allocate much and keep little
 	os.Exit(m.Run())
 }
 
