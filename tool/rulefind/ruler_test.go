@@ -55,11 +55,9 @@ var lists = []list{
 		rulefind.Options{Ops: []string{"And", "Or", "Xor", "Not"}, Constants: []pattern.Literal{"0"}, Size: 3}, 28},
 	{"bv4", func(*testing.T) rulecheck.Explorer { return world(15) },
 		rulefind.Options{Ops: []string{"Not", "Sub", "Neg", "Add", "Mul", "Shl", "Shr", "And", "Or", "Xor"}, Constants: []pattern.Literal{"0"}}, 49},
-	{"rational", explorer,
-		rulefind.Options{Ops: []string{"add", "sub", "mul", "true_div", "neg", "abs"}, Constants: []pattern.Literal{"-1", "0", "1", "2"}, Size: 3, Most: 1000, Rules: 60}, 60},
 }
 
-// TestRuler: rules found here derive at least 95 % of those that Ruler found, with fewer.
+// TestRuler: rules found here derive at least 95 % of those that Ruler found, with no more of them.
 func TestRuler(t *testing.T) {
 	longtest.Only(t)
 	for _, l := range lists {
@@ -121,7 +119,7 @@ func (l list) test(t *testing.T) {
 		t.Errorf("these do not follow: %q", missed)
 	}
 	for _, f := range r.Found {
-		if !f.Proved && l.name != "rational" {
+		if !f.Proved {
 			t.Errorf("%v is not proved", f.Rule)
 		}
 	}
