@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
@@ -29,13 +30,13 @@ type Missed struct {
 	Class         rulecheck.Class // "" if it is unchecked
 }
 
-// maxMissed bounds the missed identities that are checked.
+// maxMissed bounds the missed identities that are printed, and how many are checked at once: as long as there is time.
 const maxMissed = 60
 
 // Measure says which of the identities up to a size what is known derives. If ctx ends, the error is
 // that of the context.
 func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completeness, error) {
-	s := &search{d: d, o: o.complete(), verdict: make(map[string]*Found), result: new(Result)}
+	s := &search{began: time.Now(), d: d, o: o.complete(), verdict: make(map[string]*Found), result: new(Result)}
 	var err error
 	if s.space, err = enumerate(ctx, d, &s.o, nil); err != nil {
 		return nil, err
@@ -72,13 +73,20 @@ func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completenes
 		}
 		return 0
 	})
-	m.Unchecked = max(len(missed)-maxMissed, 0)
-	reports, err := rulecheck.ForAll(missed[:len(missed)-m.Unchecked], func(c *candidate) (rulecheck.Report, error) {
-		return s.check(ctx, &pattern.Rule{Cases: []pattern.Rewrite{c.rewrite}}, 0)
-	})
-	if err != nil {
-		return nil, err
+	var reports []rulecheck.Report
+	for part := range slices.Chunk(missed, maxMissed) {
+		if len(reports) > 0 && s.late() {
+			break
+		}
+		some, err := rulecheck.ForAll(part, func(c *candidate) (rulecheck.Report, error) {
+			return s.check(ctx, &pattern.Rule{Cases: []pattern.Rewrite{c.rewrite}}, 0)
+		})
+		if err != nil {
+			return nil, err
+		}
+		reports = append(reports, some...)
 	}
+	m.Unchecked = len(missed) - len(reports)
 	for i, c := range missed {
 		f := Missed{Rewrite: c.rewrite, Before: c.before, After: c.after}
 		if i < len(reports) {

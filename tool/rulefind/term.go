@@ -119,8 +119,8 @@ func (s *space) grow(ctx context.Context) {
 			most = max(op.op.MinInputs, maxArity)
 		}
 		least := op.op.MinInputs
-		if op.op.MaxInputs < 0 {
-			least = most // of one input, or none, they are no ops
+		if op.op.MaxInputs < 0 && op.op.Commutes {
+			least = most // a sum of one input, or none, is no op; others say by an error how many they take
 		}
 		for n := max(least, 1); n <= most; n++ {
 			s.combine(ctx, op, make([]*term, 0, n), n, size-1)
