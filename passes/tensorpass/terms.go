@@ -119,8 +119,8 @@ func (l *likeTerms) factors() []*variable {
 }
 
 // mergeTerms makes one term of several multiples of a product: 2*x + 3*x → 5*x, x*y - 3*x*y →
-// -2*x*y. It does not where that takes more ops: x + x + y is one op, and 2*x + y two. x + x stays
-// as it is.
+// -2*x*y. It does not where that takes more ops: x + x + y is one op, and 2*x + y two. A sum of an integer with itself
+// stays as it is: adding is quicker. For floats it is not, and a factor of 2 meets others.
 func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	all := slices.Concat(num, den)
 	if !mayMerge(all) {
@@ -130,7 +130,7 @@ func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) 
 	merges := false
 	for i := range groups {
 		g := &groups[i]
-		g.merged = g.entries > 1 && math.Abs(g.total) <= largestExact && (g.freed >= g.ops() || g.entries == len(all) && len(all) > 2)
+		g.merged = g.entries > 1 && math.Abs(g.total) <= largestExact && (g.freed >= g.ops() || g.entries == len(all) && (len(all) > 2 || isFloat(out)))
 		merges = merges || g.merged
 	}
 	if !merges {
