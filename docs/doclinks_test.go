@@ -180,7 +180,7 @@ func TestDocLinks(t *testing.T) {
 			}
 		})
 	}
-	if links < 300 {
+	if links < 250 {
 		t.Errorf("only %d links", links)
 	}
 	// What all kinds of databases can do is shown with each of them.

@@ -68,7 +68,7 @@ var core = strings.TrimSuffix(reflect.TypeFor[PanicError]().PkgPath(), "rewrite"
 // own reports whether a function is not of the packages that run rules.
 func own(f runtime.Frame) bool {
 	p := packageOf(f)
-	for _, name := range []string{"fgraph", "rewrite", "pattern", "pattern/egraph", "optdb"} {
+	for _, name := range []string{"fgraph", "rewrite", "pattern", "passes/saturate/internal/egraph", "optdb"} {
 		if p == core+name {
 			return false
 		}

@@ -11,9 +11,9 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/internal/tune"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/rulecheck"
-	"github.com/nnopt/nnopt/tool/tune"
 	"github.com/nnopt/nnopt/tool/view"
 )
 

@@ -15,7 +15,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
-	"github.com/nnopt/nnopt/tool/tune"
+	"github.com/nnopt/nnopt/tool/internal/tune"
 )
 
 func tuneVerb() Verb {

@@ -7,7 +7,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/nnopt/nnopt/exec/export"
+	"github.com/nnopt/nnopt/exec/internal/export"
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"

@@ -10,7 +10,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/export"
+	"github.com/nnopt/nnopt/exec/internal/export"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/exec/session"

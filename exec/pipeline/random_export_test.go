@@ -7,7 +7,7 @@ import (
 	"math"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/export"
+	"github.com/nnopt/nnopt/exec/internal/export"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/kernel"

@@ -8,7 +8,7 @@ import (
 )
 
 // A Formula is what components compute, written down in steps instead of being computed. Others
-// translate the steps: package exec/export writes them as nodes of ONNX.
+// translate the steps: package exec/internal/export writes them as nodes of ONNX.
 //
 // A value is an array with a first axis of rows. It stands for one sequence: the steps are the same
 // for each sequence of a batch, and no step but OpBatchMean looks at two of them.

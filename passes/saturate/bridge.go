@@ -4,8 +4,8 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/pattern/egraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
 

@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/pattern/egraph"
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 )
 
 // candidate is a way to compute the graph.

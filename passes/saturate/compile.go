@@ -11,8 +11,8 @@ import (
 	"github.com/hashicorp/go-multierror"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/pattern/egraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
 

@@ -4,7 +4,7 @@ import (
 	"context"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/pattern/egraph"
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 )
 
 // imported is what a bridge has taken of a function graph.

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/pattern/egraph"
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 )

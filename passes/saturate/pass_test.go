@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/saturate"
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/pattern/egraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
 )

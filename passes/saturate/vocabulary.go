@@ -6,8 +6,8 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/pattern/egraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
 

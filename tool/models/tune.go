@@ -14,7 +14,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
-	"github.com/nnopt/nnopt/tool/tune"
+	"github.com/nnopt/nnopt/tool/internal/tune"
 )
 
 // A tuned is a model that is run under any query: lowered to a graph of tensors, as bench does.

@@ -15,7 +15,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool"
-	"github.com/nnopt/nnopt/tool/tune"
+	"github.com/nnopt/nnopt/tool/internal/tune"
 )
 
 // tune returns how a request to a network is computed under any query, from random inputs.

@@ -8,7 +8,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
-	"github.com/nnopt/nnopt/tool/tune"
+	"github.com/nnopt/nnopt/tool/internal/tune"
 )
 
 // tune returns how an expression is run under any query, with random arguments.

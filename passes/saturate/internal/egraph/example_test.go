@@ -4,8 +4,8 @@ import (
 	"context"
 	"fmt"
 
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/pattern/egraph"
 )
 
 // Products are commutative by declaration, and take any number of factors. The rules drop two factors

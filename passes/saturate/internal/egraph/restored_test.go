@@ -4,8 +4,8 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/pattern/egraph"
 )
 
 // TestRestored: a choice can have what was given for some classes, unless that is in itself.

@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tool/tune"
+	"github.com/nnopt/nnopt/tool/internal/tune"
 )
 
 // stub is a pass that does nothing: what it is worth, the subject below knows.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"testing"
 
+	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/pattern/egraph"
 )
 
 // A maker sees what the pattern binds, and what it makes is explained like any replacement.
