@@ -402,7 +402,7 @@ func Example_compute() {
 	check(err)
 	fmt.Println(f, "=", values[0])
 	// Output:
-	// [add(z, z)] = [10.0, 12.0]
+	// [mul(2.0, z)] = [10.0, 12.0]
 }
 
 func TestSimplify(t *testing.T) {
