@@ -8,6 +8,7 @@ package longtest
 import (
 	"flag"
 	"os"
+	"runtime"
 	"runtime/debug"
 	"testing"
 )
@@ -30,6 +31,7 @@ func init() {
 // AsProgram gives the collector the pace that it has in programs, for a process that is to be one.
 func AsProgram() {
 	debug.SetGCPercent(100)
+	runtime.KeepAlive(untouched) // until here
 	untouched = nil
 }
 
