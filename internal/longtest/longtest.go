@@ -8,7 +8,6 @@ package longtest
 import (
 	"flag"
 	"os"
-	"runtime"
 	"runtime/debug"
 	"testing"
 )
@@ -26,13 +25,6 @@ func init() {
 		debug.SetGCPercent(300)
 		untouched = make([]byte, 32<<20)
 	}
-}
-
-// AsProgram gives the collector the pace that it has in programs, for a process that is to be one.
-func AsProgram() {
-	debug.SetGCPercent(100)
-	runtime.KeepAlive(untouched) // until here
-	untouched = nil
 }
 
 // Enabled reports whether the flag -long is set.
