@@ -153,3 +153,116 @@ func halfExpm1(x float32) float32 {
 	s := pow2(n - 1)
 	return fma32(s, expm1Reduced(r), s-0.5)
 }
+
+// ExpVec sets dst to exp(x-shift) and returns the sum.
+func ExpVec(dst, x []float32, shift float32) (sum float32) {
+	dst = head(dst, len(x))
+	var sums [block]float64
+	n := wholeBlocks(len(x))
+	if n > 0 {
+		expSome(&dst[0], &x[0], n, shift, &sums)
+	}
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var rest [block]float32
+		var own [block]float64
+		copy(rest[:], x[n:])
+		expSome(&rest[0], &rest[0], 1, shift, &own)
+		for j := range copy(dst[n:], rest[:]) {
+			sums[j] += own[j]
+		}
+		n = len(x)
+	}
+	for j := n; j < len(x); j++ {
+		e := exp(x[j] - shift)
+		dst[j] = e
+		sums[j%block] += float64(e)
+	}
+	return float32(total(&sums))
+}
+
+// expSome sets dst to exp(x-shift) and adds it to sums.
+func expSome(dst, x *float32, blocks int, shift float32, sums *[block]float64) {
+	if bestSet == avx512Set {
+		expAVX512(dst, x, blocks, shift, sums)
+	} else {
+		expBlocks(dst, x, blocks, shift, sums)
+	}
+}
+
+// expSum returns the sum of e**(x-shift).
+func expSum(x []float32, shift float32) float64 {
+	var sums [block]float64
+	n := wholeBlocks(len(x))
+	switch {
+	case n == 0:
+	case bestSet == avx512Set:
+		expSumAVX512(&x[0], n, shift, &sums)
+	default:
+		expSumBlocks(&x[0], n, shift, &sums)
+	}
+	for j := n * block; j < len(x); j++ {
+		sums[j%block] += float64(exp(x[j] - shift))
+	}
+	return total(&sums)
+}
+
+// logSoftmaxDeriv sets dst to dy - e**y·sum.
+func logSoftmaxDeriv(dst, y, dy []float32, sum float32) {
+	dst, y, n := head(dst, len(dy)), head(y, len(dy)), wholeBlocks(len(dy))
+	if n > 0 {
+		wide(logSoftmaxDerivAVX512, logSoftmaxDerivBlocks)(&dst[0], &y[0], &dy[0], n, sum)
+	}
+	for j := n * block; j < len(dy); j++ {
+		dst[j] = dy[j] - float32(exp(y[j])*sum)
+	}
+}
+
+// SigmoidVec sets dst to 1/(1+exp(-x)).
+func SigmoidVec(dst, x []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		sigmoidSome(&dst[0], &x[0], n)
+	}
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var rest [block]float32
+		copy(rest[:], x[n:])
+		sigmoidSome(&rest[0], &rest[0], 1)
+		n += copy(dst[n:len(x)], rest[:])
+	}
+	for j := n; j < len(x); j++ {
+		dst[j] = sigmoid(x[j])
+	}
+}
+
+func sigmoidSome(dst, x *float32, blocks int) {
+	if bestSet == avx512Set {
+		sigmoidAVX512(dst, x, blocks)
+	} else {
+		sigmoidBlocks(dst, x, blocks)
+	}
+}
+
+// TanhVec sets dst to the hyperbolic tangent of x.
+func TanhVec(dst, x []float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		tanhSome(&dst[0], &x[0], n)
+	}
+	if n *= block; n < len(x) && bestSet.assembly() {
+		var rest [block]float32
+		copy(rest[:], x[n:])
+		tanhSome(&rest[0], &rest[0], 1)
+		n += copy(dst[n:len(x)], rest[:])
+	}
+	for j := n; j < len(x); j++ {
+		dst[j] = tanh(x[j])
+	}
+}
+
+func tanhSome(dst, x *float32, blocks int) {
+	if bestSet == avx512Set {
+		tanhAVX512(dst, x, blocks)
+	} else {
+		tanhBlocks(dst, x, blocks)
+	}
+}

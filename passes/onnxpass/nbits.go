@@ -212,7 +212,7 @@ func (p *constantProduct) encode(bits int) (*codedMatrix, error) {
 				}
 				// The first of two codes is in the low bits.
 				block[i*bits/8] |= byte(int(code) << (i * bits % 8))
-				d := float64(x) - float64(scale)*float64(code-zero)
+				d := float64(x) - float64(float64(scale)*float64(code-zero))
 				change += float64(d * d)
 				all += float64(float64(x) * float64(x))
 			}

@@ -22,13 +22,13 @@ import (
 )
 
 var (
-	randomRuns  = flag.Int("expressions", 20000, "how many random expressions are tried")
+	randomRuns  = flag.Int("expressions", 40000, "how many random expressions are tried")
 	randomStart = flag.Int("expressions.from", 0, "the first seed of the random expressions, also of those that are saturated")
 )
 
 // TestRandomExpressions: random expressions of all ops, shapes and types, of the expressions that
 // rules are for, and of what the patterns of rules match, keep their values when they are
-// optimized. Twenty thousand of them use every rule.
+// optimized. Forty thousand of them use every rule.
 func TestRandomExpressions(t *testing.T) {
 	runs := *randomRuns
 	if !longtest.Enabled() {
@@ -78,7 +78,7 @@ func TestRandomExpressions(t *testing.T) {
 			unused = append(unused, rewrite.Describe(l.Rule).Name)
 		}
 	}
-	if len(unused) > 0 && runs >= 20000 {
+	if len(unused) > 0 && runs >= 40000 {
 		t.Errorf("rules that were never used: %v", unused)
 	}
 	t.Logf("%d rules used", len(all))
