@@ -51,11 +51,11 @@ func (f *findFlags) declare(fs *flag.FlagSet) {
 // findNames are those flags, which are in vain for rule check.
 var findNames = []string{"ops", "types", "constants", "size", "most", "time", "from", "known", "complete", "redundant"}
 
-// find runs rule find.
-func (f *ruleFlags) find(ctx context.Context, c *Console) error {
+// explorable returns the dialect to search for rules in.
+func (f *ruleFlags) explorable() (*Dialect, rulecheck.Explorer, error) {
 	dialects := f.cfg.checkable()
 	if len(dialects) == 0 {
-		return Usagef("no dialect says how its values are drawn and compared")
+		return nil, nil, Usagef("no dialect says how its values are drawn and compared")
 	}
 	d := dialects[0]
 	for _, x := range dialects {
@@ -65,11 +65,20 @@ func (f *ruleFlags) find(ctx context.Context, c *Console) error {
 	}
 	domain, err := d.Domain("")
 	if err != nil {
-		return err
+		return nil, nil, err
 	}
 	explorer, ok := domain.(rulecheck.Explorer)
 	if !ok {
-		return Usagef("terms of %s can't be told apart by values", d.Name)
+		return nil, nil, Usagef("terms of %s can't be told apart by values", d.Name)
+	}
+	return d, explorer, nil
+}
+
+// find runs rule find.
+func (f *ruleFlags) find(ctx context.Context, c *Console) error {
+	d, explorer, err := f.explorable()
+	if err != nil {
+		return err
 	}
 	o := &f.search.options
 	o.Seed = f.options.Seed

@@ -4,14 +4,17 @@ import (
 	"cmp"
 	"context"
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tool/internal/rulefind"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 	"github.com/nnopt/nnopt/tool/view"
 )
@@ -171,6 +174,46 @@ func (e *viewEngine) Check(ctx context.Context, rules, variables string) ([]view
 		list[i] = view.Checked{Name: r.Name, Rule: r.Rule, Class: string(r.Class), Tags: found.entries[i].Tags, Kept: r.Kept, Counterexample: r.Counterexample}
 	}
 	return list, nil
+}
+
+// Limits of a search for rules that a page asks for. It waits a little longer for an answer.
+const (
+	searchTime = 15 * time.Second
+	searchSize = 3
+)
+
+// Find searches for rules.
+func (e *viewEngine) Find(ctx context.Context, in view.Search, found func(view.Discovery)) (*view.SearchEnd, error) {
+	if in.Size > searchSize {
+		return nil, &view.Fault{Text: fmt.Sprintf("terms of at most %d ops are searched here", searchSize)}
+	}
+	f := &ruleFlags{cfg: e.cfg}
+	f.search = findFlags{ops: in.Ops, constants: in.Constants, query: cmp.Or(in.Query, DefaultQuery)}
+	o := &f.search.options
+	o.Types, o.Size, o.Time = in.Types, in.Size, searchTime
+	d, explorer, err := f.explorable()
+	if err != nil {
+		return nil, fault(err)
+	}
+	if _, err := f.knowledge(d, o); err != nil {
+		return nil, fault(err)
+	}
+	if err := f.terms(ctx, &Console{cfg: e.cfg}, d, o); err != nil {
+		return nil, fault(err)
+	}
+	equal := f.equalities()
+	o.Found = func(r *rulefind.Found) {
+		found(view.Discovery{Name: r.Rule.Name, Rule: r.Rule.Cases[0].String(), File: r.Text(e.cfg.Group, equal), Class: string(r.Report.Class), Before: r.Before, After: r.After})
+	}
+	r, err := rulefind.Search(ctx, explorer, *o)
+	if err != nil {
+		return nil, fault(err)
+	}
+	end := &view.SearchEnd{Names: make([]string, len(r.Found)), Summary: r.Summary()}
+	for i, x := range r.Found {
+		end.Names[i] = x.Rule.Name
+	}
+	return end, nil
 }
 
 // Choices lists the passes and rules.

@@ -67,3 +67,25 @@ func TestViewEngine(t *testing.T) {
 		t.Error("a wrong query has choices")
 	}
 }
+
+// TestViewEngineFind: each rule that is left at the end was told before, and can be used as it is.
+func TestViewEngineFind(t *testing.T) {
+	t.Parallel()
+	e := tool.NewViewEngine(standard.Program{}.Config())
+	told := make(map[string]view.Discovery)
+	end, err := e.Find(t.Context(), view.Search{Ops: "and, xor", Types: "bool", Constants: "1", Size: 1, Query: "none"}, func(d view.Discovery) { told[d.Name] = d })
+	if err != nil || len(end.Names) < 2 {
+		t.Fatalf("%+v, %v", end, err)
+	}
+	for _, name := range end.Names {
+		if list, err := e.Check(t.Context(), told[name].File, ""); err != nil || len(list) != 1 || !list[0].Kept {
+			t.Errorf("%s: %+v, %v", told[name].File, list, err)
+		}
+	}
+	for _, in := range []view.Search{{}, {Ops: "nonsense"}, {Ops: "add", Size: 4}, {Ops: "add", Constants: "x"}, {Ops: "add", Query: "+("}} {
+		var f *view.Fault
+		if _, err := e.Find(t.Context(), in, func(view.Discovery) {}); !errors.As(err, &f) {
+			t.Errorf("%+v: %v", in, err)
+		}
+	}
+}

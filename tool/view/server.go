@@ -150,8 +150,22 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	ctx, cancel := context.WithTimeout(r.Context(), maxTime)
 	defer cancel()
 	name := path.Base(r.URL.Path)
-	out, err := work(ctx, s.slots, func() ([]byte, error) { return s.Answer(ctx, name, body) })
+	pieces := false
+	out, err := work(ctx, s.slots, func(piece part) ([]byte, error) { return s.Answer(ctx, name, body, piece) }, func(line []byte) {
+		if !pieces {
+			pieces = true
+			w.Header().Set("Content-Type", "application/jsonl")
+		}
+		_, _ = w.Write(append(line, '\n')) // the client may be gone
+		_ = http.NewResponseController(w).Flush()
+	})
 	switch fault := (*Fault)(nil); {
+	case pieces:
+		// The status is sent already, so what is wrong is the last line.
+		if err != nil {
+			out = faultText(err)
+		}
+		_, _ = w.Write(out)
 	case err == nil:
 		kind := "application/json"
 		if name == "export" {
@@ -216,8 +230,9 @@ func (s *Server) put(w http.ResponseWriter, r *http.Request) {
 }
 
 // work runs do when there is a free slot, and returns when it has ended or the context has. What
-// doesn't heed the context keeps its slot to its end.
-func work(ctx context.Context, slots chan struct{}, do func() ([]byte, error)) ([]byte, error) {
+// doesn't heed the context keeps its slot to its end. Pieces of its answer are written here, as long as
+// there is somebody to read them.
+func work(ctx context.Context, slots chan struct{}, do func(part) ([]byte, error), write part) ([]byte, error) {
 	select {
 	case slots <- struct{}{}:
 	case <-ctx.Done():
@@ -227,7 +242,7 @@ func work(ctx context.Context, slots chan struct{}, do func() ([]byte, error)) (
 		out []byte
 		err error
 	}
-	done := make(chan result, 1)
+	done, pieces := make(chan result, 1), make(chan []byte)
 	go func() {
 		// The slot is given back by the goroutine that works, and not by the request. So an engine
 		// that goes on after its context has ended can't be started over and over, until the
@@ -238,24 +253,42 @@ func work(ctx context.Context, slots chan struct{}, do func() ([]byte, error)) (
 				done <- result{err: fmt.Errorf("internal error: %v", p)}
 			}
 		}()
-		out, err := do()
+		out, err := do(func(piece []byte) {
+			select {
+			case pieces <- piece:
+			case <-ctx.Done():
+			}
+		})
 		done <- result{out, err}
 	}()
-	select {
-	case r := <-done:
-		return r.out, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
+	for {
+		select {
+		case piece := <-pieces:
+			write(piece)
+		case r := <-done:
+			return r.out, r.err
+		case <-ctx.Done():
+			return nil, ctx.Err()
+		}
 	}
 }
 
 // refuse answers with an error.
 func refuse(w http.ResponseWriter, status int, err error) {
+	w.Header().Set("Content-Type", "application/json")
+	w.WriteHeader(status)
+	_, _ = w.Write(faultText(err)) // the client may be gone
+}
+
+// faultText returns an error as the JSON of a Fault.
+func faultText(err error) []byte {
 	var fault *Fault
 	if !errors.As(err, &fault) {
 		fault = &Fault{Text: err.Error()}
 	}
-	w.Header().Set("Content-Type", "application/json")
-	w.WriteHeader(status)
-	_ = json.NewEncoder(w).Encode(fault) // the client may be gone
+	text, err := json.Marshal(fault)
+	if err != nil {
+		return []byte(`{"error": "an error that can't be written"}`)
+	}
+	return text
 }

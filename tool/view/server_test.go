@@ -53,6 +53,16 @@ func (e *engine) Check(context.Context, string, string) ([]view.Checked, error) 
 	return []view.Checked{{Name: "rule1", Class: "wrong"}}, nil
 }
 
+func (e *engine) Find(_ context.Context, in view.Search, found func(view.Discovery)) (*view.SearchEnd, error) {
+	for i := range in.Size {
+		found(view.Discovery{Name: fmt.Sprint("rule", i)})
+	}
+	if in.Ops == "" {
+		return nil, &view.Fault{Text: "no ops"}
+	}
+	return &view.SearchEnd{Names: []string{"rule0"}}, nil
+}
+
 func (e *engine) Try(_ context.Context, in view.Input, seed uint64) (*view.Trial, error) {
 	return &view.Trial{Outputs: []string{fmt.Sprint(in.File, in.Expr, seed)}}, nil
 }
@@ -271,5 +281,21 @@ func TestServerIsBusy(t *testing.T) {
 	defer e.mu.Unlock()
 	if e.asked > 2 {
 		t.Errorf("%d requests at once", e.asked)
+	}
+}
+
+// TestServerPieces: rules come line by line, before the answer or the error that ends them.
+func TestServerPieces(t *testing.T) {
+	_, srv := serve(t)
+	lines := `{"name":"rule0","text":"","file":"","class":"","before":0,"after":0}` + "\n" + `{"name":"rule1","text":"","file":"","class":"","before":0,"after":0}` + "\n"
+	for _, c := range []struct{ body, want string }{
+		{`{"ops": "add", "size": 2}`, lines + `{"names":["rule0"],"summary":""}`},
+		{`{"ops": "", "size": 2}`, lines + `{"error":"no ops"}`},
+		{`{"ops": "add"}`, `{"names":["rule0"],"summary":""}`},
+		{`{"ops": ""}`, `{"error":"no ops"}`},
+	} {
+		if status, text := ask(t, "POST", srv.URL+"/api/find", c.body); status != http.StatusOK || strings.TrimSpace(text) != c.want {
+			t.Errorf("%s: %d %s", c.body, status, text)
+		}
 	}
 }

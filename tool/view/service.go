@@ -24,6 +24,8 @@ type Engine interface {
 	Optimize(ctx context.Context, in Input) (*Subject, error)
 	// Check has rules checked by the machine, see package rulecheck.
 	Check(ctx context.Context, rules, variables string) ([]Checked, error)
+	// Find searches for rules, and tells each one when it is found.
+	Find(ctx context.Context, in Search, found func(Discovery)) (*SearchEnd, error)
 	// Choices lists the passes of the database, and says which of them a query selects.
 	Choices(query string) ([]Choice, error)
 	// Try runs what was given and what became of it on the same random inputs.
@@ -63,6 +65,33 @@ type Checked struct {
 	Tags           []string `json:"tags,omitempty"`
 	Kept           bool     `json:"ok"` // it is what its tags promise
 	Counterexample string   `json:"counterexample,omitempty"`
+}
+
+// A Search says of which terms rules are searched for, as the flags of "nnopt rule find" do.
+type Search struct {
+	Ops       string `json:"ops"`
+	Types     string `json:"types,omitempty"`
+	Constants string `json:"constants,omitempty"`
+	Size      int    `json:"size,omitempty"`
+	Query     string `json:"query,omitempty"` // of what is known
+}
+
+// A Discovery is a rule that was found.
+type Discovery struct {
+	Name  string `json:"name"`
+	Rule  string `json:"text"`
+	File  string `json:"file"` // the rule as a file of rules has it
+	Class string `json:"class"`
+	// Before and After are what both sides cost.
+	Before float64 `json:"before"`
+	After  float64 `json:"after"`
+}
+
+// A SearchEnd says which rules are left at the end of a search, those that save most first; others
+// follow from them.
+type SearchEnd struct {
+	Names   []string `json:"names"`
+	Summary string   `json:"summary"`
 }
 
 // A Choice is a pass or rule that a query may select.
@@ -118,8 +147,12 @@ func NewService(e Engine, s *Subject, in Input, dir string) *Service {
 // Allow lets pages name a file that is elsewhere.
 func (s *Service) Allow(name, path string) { s.files[name] = path }
 
+// A part is told the parts of an answer that comes piece by piece, JSON of one line each.
+type part func([]byte)
+
 // questions are what pages ask, by name.
-var questions = map[string]func(*Service, context.Context, []byte) ([]byte, error){
+var questions = map[string]func(*Service, context.Context, []byte, part) ([]byte, error){
+	"find":     find,
 	"passes":   question(passes),
 	"optimize": question(optimize),
 	"check":    question(check),
@@ -129,19 +162,19 @@ var questions = map[string]func(*Service, context.Context, []byte) ([]byte, erro
 }
 
 // Answer answers a question. The body is JSON or empty, and the answer is JSON, except for that to
-// "export", which is a file.
-func (s *Service) Answer(ctx context.Context, name string, body []byte) ([]byte, error) {
+// "export", which is a file. What comes before the answer to "find" is told piece by piece.
+func (s *Service) Answer(ctx context.Context, name string, body []byte, piece func([]byte)) ([]byte, error) {
 	ask := questions[name]
 	if ask == nil {
 		return nil, &Fault{Text: fmt.Sprintf("there is no question %q", fileio.Excerpt(name, 0))}
 	}
-	return ask(s, ctx, body)
+	return ask(s, ctx, body, piece)
 }
 
 // question makes a function of a value that the body of a question has to a value of the answer. A
 // question without a body leaves its value as it is.
-func question[In, Out any](do func(*Service, context.Context, In) (Out, error)) func(*Service, context.Context, []byte) ([]byte, error) {
-	return func(s *Service, ctx context.Context, body []byte) ([]byte, error) {
+func question[In, Out any](do func(*Service, context.Context, In) (Out, error)) func(*Service, context.Context, []byte, part) ([]byte, error) {
+	return func(s *Service, ctx context.Context, body []byte, _ part) ([]byte, error) {
 		var in In
 		if err := decode(body, &in); err != nil {
 			return nil, err
@@ -305,6 +338,21 @@ func check(s *Service, ctx context.Context, in struct {
 	return out, err
 }
 
+func find(s *Service, ctx context.Context, body []byte, piece part) ([]byte, error) {
+	return question(func(s *Service, ctx context.Context, in Search) (*SearchEnd, error) {
+		var failed error
+		end, err := s.engine.Find(ctx, in, func(d Discovery) {
+			text, err := json.Marshal(d)
+			if err != nil {
+				failed = err
+				return
+			}
+			piece(text)
+		})
+		return end, errors.Join(err, failed)
+	})(s, ctx, body, piece)
+}
+
 func passes(s *Service, _ context.Context, in struct {
 	Query *string `json:"query"`
 }) (out struct {
@@ -330,7 +378,7 @@ func try(s *Service, ctx context.Context, in struct {
 	return s.engine.Try(ctx, at, in.Seed)
 }
 
-func export(s *Service, ctx context.Context, body []byte) ([]byte, error) {
+func export(s *Service, ctx context.Context, body []byte, _ part) ([]byte, error) {
 	var in struct {
 		Input
 		Format string `json:"format"`

@@ -36,18 +36,21 @@ func main() {
 	begin := &view.Subject{Recording: &view.Recording{}}
 	service := view.NewService(engine, begin, view.Input{Query: tool.DefaultQuery}, folder)
 	// ask(question, body, answered) calls answered with whether there is an answer, and with its bytes
-	// or those of a view.Fault.
+	// or those of a view.Fault; before that with null, and with those of a piece of the answer.
 	ask := js.FuncOf(func(_ js.Value, args []js.Value) any {
 		question, body, answered := args[0].String(), args[1].String(), args[2]
 		go func() {
-			data, err := answer(service, question, body)
+			tell := func(how any, data []byte) {
+				bytes := js.Global().Get("Uint8Array").New(len(data))
+				js.CopyBytesToJS(bytes, data)
+				answered.Invoke(how, bytes)
+			}
+			data, err := answer(service, question, body, func(piece []byte) { tell(nil, piece) })
 			if err != nil {
 				data = faultOf(err)
 			}
-			bytes := js.Global().Get("Uint8Array").New(len(data))
-			js.CopyBytesToJS(bytes, data)
+			tell(err == nil, data)
 			data = nil
-			answered.Invoke(err == nil, bytes)
 			// What a large question took is not needed for the next one.
 			var m runtime.MemStats
 			if runtime.ReadMemStats(&m); m.HeapSys-m.HeapReleased > muchMemory {
@@ -61,13 +64,13 @@ func main() {
 }
 
 // answer answers a question. What panics is no reason to end.
-func answer(s *view.Service, question, body string) (data []byte, err error) {
+func answer(s *view.Service, question, body string, piece func([]byte)) (data []byte, err error) {
 	defer func() {
 		if p := recover(); p != nil {
 			err = fmt.Errorf("internal error: %v", p)
 		}
 	}()
-	return s.Answer(context.Background(), question, []byte(body))
+	return s.Answer(context.Background(), question, []byte(body), piece)
 }
 
 // faultOf returns an error as the JSON of a view.Fault.

@@ -7,7 +7,7 @@
   class Inside {
     constructor() {
       this.largest = 300 << 20; // bytes of a file: it is in memory, and so is what is made of it
-      this.waiting = new Map(); // number of a question: [resolve, reject]
+      this.waiting = new Map(); // number of a question: [resolve, reject, piece]
       this.files = new Map(); // name: File, for a worker that takes the place of another
       this.next = 1;
       this.later = []; // questions that wait until nothing else does: lists of passes
@@ -43,6 +43,7 @@
         document.documentElement.dataset.engine = "started";
         performance.mark("nnopt:engine");
       } else if (data.ended) this.end(data.why);
+      else if (data.ok === null) this.waiting.get(data.id)?.[2]?.(data.bytes);
       else {
         const [resolve, reject] = this.waiting.get(data.id) ?? [];
         this.waiting.delete(data.id);
@@ -82,13 +83,13 @@
       return this.next++;
     }
 
-    async ask(question, body) {
+    async ask(question, body, piece) {
       const worker = this.start();
       await this.restored; // the question may be about a file
       const id = this.alive(worker);
       return new Promise((resolve, reject) => {
         const send = () => {
-          this.waiting.set(id, [resolve, reject]);
+          this.waiting.set(id, [resolve, reject, piece]);
           worker.postMessage({ id, question, body: body === undefined ? "" : JSON.stringify(body) });
         };
         if (question !== "passes") return send();

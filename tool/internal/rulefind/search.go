@@ -39,8 +39,10 @@ type Options struct {
 	Most int
 	// Rules bounds the rules if it is not 0: those of which most candidates are instances are found first.
 	Rules int
-	// Progress is told what has been done so far. It may be nil.
+	// Progress is told what has been done so far, and Found each rule when it is found; some of them follow
+	// from later ones, and are not in the result. Both may be nil.
 	Progress func(text string)
+	Found    func(*Found)
 }
 
 // The defaults of options.
@@ -162,6 +164,9 @@ func (o Options) complete() Options {
 	o.Known = compatible(o.Known)
 	if o.Progress == nil {
 		o.Progress = func(string) {}
+	}
+	if o.Found == nil {
+		o.Found = func(*Found) {}
 	}
 	return o
 }
@@ -395,6 +400,7 @@ func (s *search) accept(ctx context.Context, chosen []*candidate) (refuted bool,
 		if !slices.Contains(s.rules, f.rule) {
 			s.rules = append(s.rules, f.rule)
 			s.result.Found = append(s.result.Found, *f)
+			s.o.Found(f)
 		}
 	}
 	return refuted, ctx.Err()

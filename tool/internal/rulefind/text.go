@@ -11,16 +11,24 @@ import (
 // saving, those that only say that two forms are equal the group equal.
 func (r *Result) Text(saving, equal string) string {
 	var b strings.Builder
-	about := map[bool]string{true: "about "}[r.Drawn]
-	fmt.Fprintf(&b, "# %d rules, found among %d terms in %d classes; %s%d of %d candidates follow. %d rules checked, %d refuted, in %d rounds.\n",
-		len(r.Found), r.Terms, r.Classes, about, r.Derived, r.Candidates, r.Checked, r.Refuted, r.Rounds)
-	if r.Stopped {
-		b.WriteString("# The search was stopped: there may be more, and some may follow from others.\n")
+	for line := range strings.Lines(r.Summary()) {
+		b.WriteString("# " + line)
 	}
 	for _, f := range r.Found {
 		b.WriteString("\n" + f.Text(saving, equal))
 	}
 	return b.String()
+}
+
+// Summary counts what was found and looked at, a line or two.
+func (r *Result) Summary() string {
+	about := map[bool]string{true: "about "}[r.Drawn]
+	text := fmt.Sprintf("%d rules, found among %d terms in %d classes; %s%d of %d candidates follow. %d rules checked, %d refuted, in %d rounds.\n",
+		len(r.Found), r.Terms, r.Classes, about, r.Derived, r.Candidates, r.Checked, r.Refuted, r.Rounds)
+	if r.Stopped {
+		text += "The search was stopped: there may be more, and some may follow from others.\n"
+	}
+	return text
 }
 
 // Text returns a rule as a file of rules has it.

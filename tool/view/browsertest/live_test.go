@@ -130,3 +130,29 @@ func TestLiveWhyNot(t *testing.T) {
 		t.Errorf("no reason: %s", b.texts(".whynot"))
 	}
 }
+
+// TestLiveFind searches for rules of the ops on screen, and tries one of them on the graph.
+func TestLiveFind(t *testing.T) {
+	findRules(t, open(t, serve(t, "--vars=x: vector", "maximum(x, maximum(x, x))")))
+}
+
+func findRules(t *testing.T, b *tab) {
+	t.Helper()
+	b.panel("live")
+	b.until(`document.querySelector("#opTicks [value=maximum]:checked")`)
+	b.fill("#liveForm [name=query]", "none")
+	b.click("#findForm button")
+	b.until(`document.querySelector("[data-found] [data-do=use]")`)
+	b.asked()
+	if got := strings.Join(b.texts("#discovered"), ""); !strings.Contains(got, "(maximum x x) => x") || !strings.Contains(got, "candidates follow") {
+		t.Errorf("found: %s", got)
+	}
+	b.shot("find")
+	b.click("[data-found] [data-do=use]")
+	if got := b.asked(); !strings.Contains(got, "2 applies became 0") {
+		t.Errorf("with a rule: %s", got)
+	}
+	b.fill("#findForm [name=others]", "nonsense")
+	b.click("#findForm button")
+	b.until(`document.querySelector("#discovered .error")`)
+}

@@ -432,3 +432,11 @@ func compareORT(t *testing.T, one, other string) {
 	}
 	fmt.Printf("playground: in ONNX Runtime %d outputs differ by at most %.1e\n", n, worst)
 }
+
+// TestPlaygroundFind searches for rules inside the page.
+func TestPlaygroundFind(t *testing.T) {
+	b := openPlayground(t, "")
+	b.until(`document.documentElement.dataset.engine`)
+	b.optimize("x: vector", "maximum(x, maximum(x, x))")
+	findRules(t, b)
+}

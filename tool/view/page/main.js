@@ -32,6 +32,7 @@
       view.drawTimeline(this);
       view.fillCompose(this);
       this.drawTabs(tab);
+      this.listOps?.();
       $("ruleNames")?.remove();
       const names = new Set(run.passes.flatMap((p) => (p.rules || []).map((r) => r.name)));
       if (this.live) document.body.append(el("datalist", { id: "ruleNames" }, [...names].map((n) => el("option", { value: n }))));

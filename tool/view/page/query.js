@@ -75,7 +75,7 @@
       rows.replaceChildren(...some.slice(0, 800).map((p) => tick(input, p)));
     };
     show();
-    box.replaceChildren(el("legend", null, "Passes"), filter, rows, tagBox(input, choices), settingBox(input, choices));
+    box.replaceChildren(el("legend", null, "Passes"), filter, rows, tagBox(input, choices), settingBox(input, choices) ?? "");
   }
 
   function tick(input, p) {

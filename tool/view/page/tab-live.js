@@ -1,5 +1,5 @@
 // What else the engine can do: passes that are ticked, and rules that are written here and checked by
-// machine.
+// machine. search-rules.js has those that the machine finds.
 (function (view) {
   "use strict";
 
@@ -29,7 +29,7 @@ my_double: canonicalize
     view.keysOf(app.rulesForm);
     app.listPasses = () => view.listPasses(app, passes, app.form.elements.query);
     app.listPasses();
-    return el("div.live", null, passes, app.rulesForm, app.verdicts);
+    return el("div.live", null, passes, el("div", null, app.rulesForm, app.verdicts), view.searchForm(app));
   }
 
   // rulesElements returns the fields of the rules, which may not have been opened yet.
