@@ -111,7 +111,16 @@ func (c *compiler) kernel(a *fgraph.Apply) (tensor.Kernel, error) {
 	if err != nil {
 		return nil, fmt.Errorf("its body: %w", err)
 	}
-	return op.CompileBody(a, func() tensor.BodyRunner { return inner.NewRunner() })
+	return op.CompileBody(a, func() tensor.BodyRunner { return bodyRunner{inner.NewRunner()} })
+}
+
+// A bodyRunner runs the function of a graph that an op holds.
+type bodyRunner struct{ r *Runner }
+
+// Run runs it while the op does, whose threads have nothing else to do.
+func (b bodyRunner) Run(ws *array.Workspace, args ...*array.Array) ([]*array.Array, error) {
+	b.r.ws.Threads = ws.Threads
+	return b.r.Run(cmp.Or(ws.Context, context.Background()), args...)
 }
 
 // step makes the step of an apply, and gives its outputs their slots.

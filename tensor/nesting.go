@@ -1,8 +1,6 @@
 package tensor
 
 import (
-	"context"
-
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -17,7 +15,8 @@ type Nesting interface {
 	CompileBody(a *fgraph.Apply, newRunner func() BodyRunner) (Kernel, error)
 }
 
-// A BodyRunner computes the outputs of a graph for values of its inputs.
+// A BodyRunner computes the outputs of a graph for values of its inputs, with the context and the threads of the
+// workspace of the op.
 type BodyRunner interface {
-	Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error)
+	Run(ws *array.Workspace, args ...*array.Array) ([]*array.Array, error)
 }

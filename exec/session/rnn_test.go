@@ -1,11 +1,15 @@
 package session_test
 
 import (
+	"maps"
 	"math"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -96,5 +100,93 @@ func TestClippedGates(t *testing.T) {
 	y := called(t, m, array.New(array.Float32, 1, 1, 1))
 	if got, want := y.Float(0), math.Tanh(1)/2; math.Abs(got-want) > 1e-6 {
 		t.Errorf("%v, and should be %v", got, want)
+	}
+}
+
+// recurrentModel returns a model of one recurrent operator of five hidden numbers with a state that is given, for any numbers
+// of steps and items.
+func recurrentModel(op string, gates int, more ...*onnx.Attribute) *onnx.Model {
+	weights := func(name string, shape ...int) *onnx.Node {
+		a := array.New(array.Float32, shape...)
+		for i := range a.Len() {
+			a.SetFloat(i, math.Sin(float64(7*i+len(name))))
+		}
+		return constant(name, a, onnx.Float)
+	}
+	inputs, outputs, states := []string{"x", "h"}, []string{"y", "h2"}, "h"
+	if op == "LSTM" {
+		inputs, outputs, states = append(inputs, "c"), append(outputs, "c2"), "h c"
+	}
+	m := model(inputs, outputs, weights("w", 1, 5*gates, 3), weights("rr", 1, 5*gates, 5), weights("bbb", 1, 10*gates),
+		node(op, "x w rr bbb _ "+states, strings.Join(outputs, " "), append(more, whole("hidden_size", 5))...))
+	m.Graph.Nodes[3].Inputs[4] = ""
+	m.Graph.Inputs[0].Type = floats("t", "n", 3)
+	for _, in := range m.Graph.Inputs[1:] {
+		in.Type = floats(1, "n", 5)
+	}
+	return m
+}
+
+// TestAnySteps: one function of a recurrent network serves all numbers of steps and items, with the bits of a function for these.
+// Its steps are those of single ones, but for rounding.
+func TestAnySteps(t *testing.T) {
+	for _, c := range []struct {
+		op    string
+		gates int
+		more  []*onnx.Attribute
+	}{{"LSTM", 4, nil}, {"GRU", 3, nil}, {"GRU", 3, []*onnx.Attribute{whole("linear_before_reset", 1)}}, {"RNN", 1, nil}} {
+		m := recurrentModel(c.op, c.gates, c.more...)
+		options := session.Options{Optimizer: build(t, "fast_run")}
+		s := session.New(m, session.Options{Options: lower.Options{AnySizes: true}, Optimizer: options.Optimizer})
+		single := session.New(m, options)
+		for _, size := range [][2]int{{7, 2}, {60, 3}, {2, 5}, {33, 2}} {
+			steps, items := size[0], size[1]
+			in := map[string]*array.Array{"x": array.New(array.Float32, steps, items, 3), "h": array.Full(array.Float32, 0.25, 1, items, 5), "c": array.Full(array.Float32, -0.5, 1, items, 5)}
+			if c.op != "LSTM" {
+				delete(in, "c")
+			}
+			for i := range in["x"].Len() {
+				in["x"].SetFloat(i, math.Cos(float64(3*i)))
+			}
+			_, got, err := s.Run(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			own, err := session.Model(t.Context(), m, options, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			want, err := own.Call(t.Context(), in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for name, a := range want {
+				if !array.Equal(got[name], a) {
+					t.Errorf("%s, %v: %s is %v, and %v of a function for these sizes", c.op, size, name, got[name], a)
+				}
+			}
+			for n := range steps {
+				step := maps.Clone(in)
+				step["x"] = new(array.Array)
+				in["x"].RangeTo(step["x"], array.Range{Start: n, Step: 1, Count: 1})
+				_, out, err := single.Run(t.Context(), step)
+				if err != nil {
+					t.Fatal(err)
+				}
+				var row array.Array
+				got["y"].RangeTo(&row, array.Range{Start: n, Step: 1, Count: 1})
+				if !slices.EqualFunc(row.Floats(), out["y"].Floats(), func(a, b float64) bool { return math.Abs(a-b) < 1e-5 }) {
+					t.Fatalf("%s, %v: step %d is %v, and %v by itself", c.op, size, n, &row, out["y"])
+				}
+				for name := range step {
+					if name != "x" {
+						in[name] = out[name+"2"].Clone()
+					}
+				}
+			}
+		}
+		if made, err := s.Functions(); made != 1 || err != nil {
+			t.Errorf("%s: %d functions: %v", c.op, made, err)
+		}
 	}
 }

@@ -110,7 +110,7 @@ func (c *call) loop() []*value {
 	if len(b.Graph.Outputs()) < 1+len(state) {
 		c.fail("its body has %d outputs for %d values", len(b.Graph.Outputs()), len(state))
 	}
-	whole := looped{body: b, carried: state, number: true, steps: -1, more: tensor.Constant(array.Scalar(true))}
+	whole := looped{round: b.run, nothing: b.nothing, nodes: b.Graph.NumApplies() + 1, stacked: len(b.Graph.Outputs()) - 1 - len(state), carried: state, number: true, steps: -1, more: tensor.Constant(array.Scalar(true))}
 	if c.has(0) {
 		// A negative number is no round in ONNX, but no limit for the op.
 		whole.most = c.reshape(tensor.Maximum(c.integers(0), number(0, c.integers(0))), nil)
@@ -125,8 +125,12 @@ func (c *call) loop() []*value {
 func (c *call) looping(p looped) []*value {
 	if !c.few(p) {
 		// A loop that can't be an op is unrolled all the same, as far as maxUnrolled lets it.
-		if out, err := c.asOp(p); err == nil {
+		out, err := c.asOp(p)
+		switch {
+		case err == nil:
 			return out
+		case p.open && c.open != nil:
+			c.fail("%w: %w", ErrSizes, err)
 		}
 	}
 	most, more := int64(p.steps), true
@@ -143,9 +147,9 @@ func (c *call) looping(p looped) []*value {
 	if p.number {
 		first = 1
 	}
-	stacks := make([][]*value, len(p.body.Graph.Outputs())-first-len(state))
+	stacks := make([][]*value, p.stacked)
 	for i := int64(0); more && i != most; i++ {
-		out := p.body.run(c.roundOf(p, i, state)...)
+		out := p.round(c.roundOf(p, i, state)...)
 		state = out[first : first+len(state)]
 		for k, v := range out[first+len(state):] {
 			stacks[k] = append(stacks[k], v)
@@ -157,7 +161,11 @@ func (c *call) looping(p looped) []*value {
 	}
 	out := slices.Clone(state)
 	for k, list := range stacks {
-		out = append(out, p.body.stack(list, first+len(state)+k, func() []*value { return p.body.run(c.roundOf(p, 0, state)...) }))
+		if len(list) > 0 {
+			out = append(out, c.stack(list))
+		} else {
+			out = append(out, p.nothing(first+len(state)+k, func() []*value { return p.round(c.roundOf(p, 0, state)...) }))
+		}
 	}
 	return out
 }
@@ -189,31 +197,27 @@ func (c *call) roundOf(p looped, i int64, state []*value) (in []*value) {
 // nodes.
 func (c *call) few(p looped) bool {
 	if p.steps >= 0 {
-		return p.steps*(p.body.Graph.NumApplies()+1) <= shortLoop
+		return p.steps*p.nodes <= shortLoop
 	}
 	if p.most == nil || !c.has(0) {
 		return false
 	}
 	most := tensor.ConstantOf(c.x(0))
 	// The number is asked for alone first, since the product could overflow.
-	return most != nil && most.Len() == 1 && most.Int(0) <= shortLoop && int(most.Int(0))*(p.body.Graph.NumApplies()+1) <= shortLoop
+	return most != nil && most.Len() == 1 && most.Int(0) <= shortLoop && int(most.Int(0))*p.nodes <= shortLoop
 }
 
-// stack stacks what iterations made of an output of the body. Without any, its shape is what a round would
-// make; round lowers one.
-func (b *body) stack(list []*value, output int, round func() []*value) *value {
-	if len(list) == 0 {
-		return b.nothing(output, round)
-	}
+// stack stacks what rounds made.
+func (c *call) stack(list []*value) *value {
 	vars := make([]variable, len(list))
 	for i := range list {
-		vars[i] = (&call{lowering: b.lowering, in: list}).x(i)
+		vars[i] = (&call{lowering: c.lowering, in: list}).x(i)
 	}
 	return &value{v: tensor.Stack(0, vars...), elem: list[0].elem}
 }
 
-// nothing returns the stack of no values of an output. What a round would make says more than the type that
-// the model declares, but a body may be one that can't run once.
+// nothing returns the stack of an output of a loop without rounds. What a round would make, which round lowers, says more than
+// the type that the model declares, but a body may be one that can't run once.
 func (b *body) nothing(output int, round func() []*value) *value {
 	out := b.Graph.Outputs()[output]
 	elem, shape := ir.TypeOf(out).Elem(), []int(nil)
@@ -316,7 +320,7 @@ func (c *call) scanOver(in []*value, n int) []*value {
 	if c.opset < 9 {
 		back = c.list("directions")
 	}
-	whole := looped{body: b, carried: in[:states], steps: steps, most: tensor.Int(steps), more: tensor.Constant(array.Scalar(true))}
+	whole := looped{round: b.run, nothing: b.nothing, nodes: b.Graph.NumApplies() + 1, stacked: len(b.Graph.Outputs()) - states, carried: in[:states], steps: steps, most: tensor.Int(steps), more: tensor.Constant(array.Scalar(true))}
 	for k := range n {
 		x := tensor.MoveAxes(inputs.x(states+k), []int{axes[k]}, []int{0})
 		if at(back, k, 0) != 0 {

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
@@ -22,15 +23,14 @@ type recurrence struct {
 	*call
 	gates, hidden, directions int
 	x                         variable
-	steps                     int
-	batch                     ir.Dim
+	steps, batch              ir.Dim
 	batchFirst                bool
 	lengths                   variable // [N], or nil
 	quantized                 bool     // inputs and states are rounded to integers of 8 bits
 	activations               []func(variable) variable
 }
 
-// maxSteps bounds the steps of a recurrence, each of which has applies of its own.
+// maxSteps bounds the steps of a loop that is unrolled: each has applies of its own.
 const maxSteps = 10000
 
 func (c *call) recurrence(gates int, functions ...string) *recurrence {
@@ -44,9 +44,7 @@ func (c *call) recurrence(gates int, functions ...string) *recurrence {
 		r.x = tensor.SwapAxes(r.x, 0, 1)
 		shape[0], shape[1] = shape[1], shape[0]
 	}
-	if r.steps, r.batch = c.number(shape[0]), shape[1]; r.steps > maxSteps {
-		c.fail("%d steps", r.steps)
-	}
+	r.steps, r.batch = shape[0], shape[1]
 	if c.text("direction", "forward") == "bidirectional" {
 		r.directions = 2
 	}
@@ -143,16 +141,30 @@ func (r *recurrence) activate(names []string) {
 
 // part returns what an input has for a direction.
 func (r *recurrence) part(k, direction int) variable {
-	return tensor.Subtensor(r.call.x(k), tensor.At(tensor.Int(direction)))
+	return r.constant(k, tensor.Subtensor(r.call.x(k), tensor.At(tensor.Int(direction))))
+}
+
+// constant returns what is made of input k as a constant if the input is one. A loop would take anything else from outside,
+// and prepare the weights of its product in each step.
+func (r *recurrence) constant(k int, v variable) variable {
+	if r.in[k].v.IsConstant() {
+		if a, err := r.values.Value(v); err == nil {
+			return tensor.Constant(a)
+		}
+	}
+	return v
+}
+
+// fromState returns what the state h adds to the sums of some gates: h R', without a bias.
+func (r *recurrence) fromState(h variable, direction, first, end int) variable {
+	rows := tensor.SliceOf(tensor.Int(first*r.hidden), tensor.Int(end*r.hidden), 1)
+	return tensor.Dot(h, r.constant(2, tensor.Transpose(tensor.Subtensor(r.part(2, direction), rows))))
 }
 
 // gate returns a gate's part of the last dimension, or of the only one.
 func (r *recurrence) gate(v variable, k int) variable {
 	index := tensor.SliceOf(tensor.Int(k*r.hidden), tensor.Int((k+1)*r.hidden), 1)
-	if ndim(v) == 1 {
-		return tensor.Subtensor(v, index)
-	}
-	return tensor.Subtensor(v, tensor.Everything(), index)
+	return part(v, ndim(v)-1, index)
 }
 
 // initial returns the state before the first step.
@@ -167,51 +179,18 @@ func (r *recurrence) initial(k, direction int) variable {
 	return tensor.Subtensor(v, tensor.At(tensor.Int(direction)))
 }
 
+// stepNodes is as many nodes as leave only a single step without a loop: products of several steps would prepare the
+// same weights once each.
+const stepNodes = shortLoop
+
 // run goes over the steps of each direction. step returns the states after a step, of which the first
-// is the output; x is what weighted returns for it. It returns the outputs, [T, D, N, H], and the last states, [D, N, H].
-func (r *recurrence) run(states func(direction int) []variable, step func(direction int, x variable, s []variable) []variable) []*value {
+// is the output; x is what weighted returns for it, in parts. It returns the outputs, [T, D, N, H], and the last states, [D, N, H].
+func (r *recurrence) run(states func(direction int) []variable, step func(direction int, x, s []variable) []variable) []*value {
 	var outputs []variable
 	var last [][]variable
 	for d := range r.directions {
-		s := states(d)
-		back := r.directions == 2 && d == 1 || r.text("direction", "forward") == "reverse"
-		// Integers of a state depend on the states of all items at a step, and ONNX Runtime turns each item round
-		// by itself, so that all of them have a first step at once.
-		x, each := r.x, back && r.quantized && r.lengths != nil
-		if each {
-			x = r.turned(x)
-		}
-		if r.steps > 0 {
-			x = r.weighted(d, x)
-		}
-		list := make([]variable, r.steps)
-		for i := range r.steps {
-			t := i
-			if back && !each {
-				t = r.steps - 1 - i
-			}
-			next := step(d, tensor.Subtensor(x, tensor.At(tensor.Int(t))), s)
-			out := next[0]
-			if r.lengths != nil {
-				// Beyond the end of a sequence, the state stays and the output is 0.
-				valid := tensor.DimShuffle(tensor.Map(array.Gt, r.lengths, tensor.Int(t)), 0, -1)
-				out = tensor.Switch(valid, out, number(0, out))
-				for k := range next {
-					next[k] = tensor.Switch(valid, next[k], s[k])
-				}
-			}
-			// Outputs are at their own time also where the steps go backwards.
-			s, list[t] = next, out
-		}
-		if r.steps == 0 {
-			outputs = append(outputs, tensor.Zeros(tensor.TypeOf(r.x).DType(), tensor.Int(0), r.size(r.batch), tensor.Int(r.hidden)))
-		} else {
-			y := tensor.Stack(0, list...)
-			if each {
-				y = r.turned(y)
-			}
-			outputs = append(outputs, y)
-		}
+		out, s := r.direction(d, states(d), step)
+		outputs = append(outputs, out)
 		for k, v := range s {
 			if len(last) <= k {
 				last = append(last, nil)
@@ -234,6 +213,67 @@ func (r *recurrence) run(states func(direction int) []variable, step func(direct
 	return out
 }
 
+// direction goes over the steps of a direction, which are a loop. It returns the outputs, [T, N, H], and the last states.
+func (r *recurrence) direction(d int, s []variable, step func(direction int, x, s []variable) []variable) (variable, []variable) {
+	if n, ok := r.steps.Number(); ok && n == 0 {
+		return tensor.Zeros(tensor.TypeOf(r.x).DType(), tensor.Int(0), r.size(r.batch), tensor.Int(r.hidden)), s
+	}
+	back := r.directions == 2 && d == 1 || r.text("direction", "forward") == "reverse"
+	// Integers of a state depend on the states of all items at a step, and ONNX Runtime turns each item round
+	// by itself, so that all of them have a first step at once.
+	each := back && r.quantized && r.lengths != nil
+	turn := func(v variable) variable {
+		switch {
+		case each:
+			return r.turned(v)
+		case back:
+			return tensor.Flip(v, 0)
+		}
+		return v
+	}
+	plain := func(v variable) *value { return &value{v: v} }
+	loop := looped{nodes: stepNodes, stacked: 1, open: true, steps: -1, most: r.size(r.steps), more: tensor.Constant(array.Scalar(true)),
+		carried: lists.Map(s, plain)}
+	for _, x := range r.weighted(d, turn) {
+		loop.items = append(loop.items, plain(x))
+	}
+	if n, ok := r.steps.Number(); ok {
+		loop.steps = int(n)
+	}
+	if r.lengths != nil {
+		// An item that is turned by itself begins with its sequence like the others.
+		valid := tensor.Map(array.Gt, tensor.DimShuffle(r.lengths, -1, 0, -1), tensor.DimShuffle(tensor.ARange(tensor.Int(0), r.size(r.steps), tensor.Int(1)), 0, -1, -1))
+		if !each {
+			valid = turn(valid)
+		}
+		loop.items = append(loop.items, plain(valid))
+	}
+	loop.round = func(in ...*value) []*value {
+		old := lists.Map(in[:len(s)], func(v *value) variable { return v.v })
+		next := step(d, lists.Map(in[len(s):], func(v *value) variable { return v.v }), old)
+		out := next[0]
+		if r.lengths != nil {
+			// Beyond the end of a sequence, the state stays and the output is 0.
+			valid := in[len(in)-1].v
+			out = tensor.Switch(valid, out, number(0, out))
+			for k := range next {
+				next[k] = tensor.Switch(valid, next[k], old[k])
+			}
+		}
+		return lists.Map(append(next, out), plain)
+	}
+	made := r.looping(loop)
+	return turn(r.sized(made[len(s)].v)), lists.Map(made[:len(s)], func(v *value) variable { return v.v })
+}
+
+// sized says of outputs, [T, N, H], what a loop with open sizes does not.
+func (r *recurrence) sized(y variable) variable {
+	if !unsized(y) {
+		return y
+	}
+	return tensor.SpecifySizes(y, r.size(r.steps), r.size(r.batch), tensor.Int(r.hidden))
+}
+
 // turned returns the steps of each item, [T, N, I], in the opposite order, as far as its sequence goes.
 func (r *recurrence) turned(x variable) variable {
 	shape := r.call.shape(x)
@@ -244,16 +284,24 @@ func (r *recurrence) turned(x variable) variable {
 	return tensor.Take(r.reshape(x, []int{shape[0] * shape[1], shape[2]}), at)
 }
 
-// weighted returns x W' for all gates and steps, which are one product, with the biases that are added to it.
-func (r *recurrence) weighted(d int, x variable) variable {
-	y := tensor.Dot(x, tensor.Transpose(r.part(1, d)))
+// weighted returns x W' for all gates and steps, which are one product, with the biases that are added to it, for the
+// steps in their order. For a GRU, which has no use for all gates together, there are as many parts.
+func (r *recurrence) weighted(d int, turn func(variable) variable) []variable {
+	y := tensor.Dot(r.x, tensor.Transpose(r.part(1, d)))
 	if r.has(3) {
 		y = tensor.Add(y, r.bias(d, 0))
 		if r.gates != 3 { // what a GRU resets has a bias
 			y = tensor.Add(y, r.bias(d, 1))
 		}
 	}
-	return y
+	if y = turn(y); r.gates != 3 {
+		return []variable{y}
+	}
+	var parts []variable
+	for k := range r.gates {
+		parts = append(parts, r.gate(y, k))
+	}
+	return parts
 }
 
 // sums returns x + h R' for all gates.
@@ -261,7 +309,16 @@ func (r *recurrence) sums(d int, x, h variable) variable {
 	if r.quantized {
 		h = r.rounded(h)
 	}
-	return tensor.Add(x, tensor.Dot(h, tensor.Transpose(r.part(2, d))))
+	return tensor.Add(x, r.fromState(h, d, 0, r.gates))
+}
+
+// biased adds the biases of the state to the sums of some gates.
+func (r *recurrence) biased(sums variable, d, first, end int) variable {
+	if !r.has(3) {
+		return sums
+	}
+	gates := tensor.SliceOf(tensor.Int(first*r.hidden), tensor.Int(end*r.hidden), 1)
+	return tensor.Add(sums, r.constant(3, tensor.Subtensor(r.bias(d, 1), gates)))
 }
 
 // bias returns that of the input, 0, or of the state, 1.
@@ -272,8 +329,8 @@ func (r *recurrence) bias(d, which int) variable {
 
 func (c *call) rnn() []*value {
 	r := c.recurrence(1, "Tanh")
-	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x variable, s []variable) []variable {
-		return []variable{r.activations[d](r.sums(d, x, s[0]))}
+	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x, s []variable) []variable {
+		return []variable{r.activations[d](r.sums(d, x[0], s[0]))}
 	})
 }
 
@@ -308,8 +365,8 @@ func (c *call) quantizedLSTM() []*value {
 func (c *call) lstm() []*value {
 	r := c.recurrence(4, "Sigmoid", "Tanh", "Tanh")
 	coupled := c.bool("input_forget", false)
-	return r.run(func(d int) []variable { return []variable{r.initial(5, d), r.initial(6, d)} }, func(d int, x variable, s []variable) []variable {
-		sums := r.sums(d, x, s[0])
+	return r.run(func(d int) []variable { return []variable{r.initial(5, d), r.initial(6, d)} }, func(d int, x, s []variable) []variable {
+		sums := r.sums(d, x[0], s[0])
 		f, g, h := r.activations[3*d], r.activations[3*d+1], r.activations[3*d+2]
 		peep := func(v variable, k int, cell variable) variable {
 			if !r.has(7) {
@@ -333,26 +390,23 @@ func (c *call) lstm() []*value {
 func (c *call) gru() []*value {
 	r := c.recurrence(3, "Sigmoid", "Tanh")
 	linear := c.bool("linear_before_reset", false)
-	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x variable, s []variable) []variable {
-		// Two sums, since linear_before_reset takes the part of the state alone.
-		fromH := tensor.Dot(s[0], tensor.Transpose(r.part(2, d)))
-		if r.has(3) {
-			fromH = tensor.Add(fromH, r.bias(d, 1))
-		}
+	return r.run(func(d int) []variable { return []variable{r.initial(5, d)} }, func(d int, x, s []variable) []variable {
 		f, g := r.activations[2*d], r.activations[2*d+1]
-		update, reset := f(tensor.Add(r.gate(x, 0), r.gate(fromH, 0))), f(tensor.Add(r.gate(x, 1), r.gate(fromH, 1)))
+		// The sum of the third gate has the state after its reset, so it can't be one with those of the other gates, unless
+		// linear_before_reset resets the sum.
+		gates := 2
+		if linear {
+			gates = 3
+		}
+		sums := r.biased(r.fromState(s[0], d, 0, gates), d, 0, gates)
+		update, reset := f(tensor.Add(x[0], r.gate(sums, 0))), f(tensor.Add(x[1], r.gate(sums, 1)))
 		var inner variable
 		if linear {
-			inner = tensor.Mul(reset, r.gate(fromH, 2))
+			inner = tensor.Mul(reset, r.gate(sums, 2))
 		} else {
-			// The reset comes before this product, so it can't be one with those of the other gates.
-			rows := tensor.Subtensor(r.part(2, d), tensor.SliceOf(tensor.Int(2*r.hidden), nil, 1))
-			inner = tensor.Dot(tensor.Mul(reset, s[0]), tensor.Transpose(rows))
-			if r.has(3) {
-				inner = tensor.Add(inner, r.gate(r.bias(d, 1), 2))
-			}
+			inner = r.biased(r.fromState(tensor.Mul(reset, s[0]), d, 2, 3), d, 2, 3)
 		}
-		hidden := g(tensor.Add(r.gate(x, 2), inner))
+		hidden := g(tensor.Add(x[2], inner))
 		return []variable{tensor.Add(tensor.Mul(tensor.Sub(number(1, update), update), hidden), tensor.Mul(update, s[0]))}
 	})
 }

@@ -25,10 +25,13 @@ type roundsOp struct{ *rounds }
 
 type rounds struct {
 	// The graph is of the number of the round, then carried, scanned and fixed values. It computes whether
-	// there is another round, carried values, and what is stacked.
+	// there is another round, unless all has it that there are as many as there may be; carried values; and what is
+	// stacked.
 	body                             *fgraph.FunctionGraph
 	carried, scanned, fixed, stacked int
 	types                            []tensor.Type
+	all                              bool
+	stackOf                          []int // by carried value: the stack that has it, if all rounds are there; -1 if none
 }
 
 // String returns for example Rounds{9 applies}.
@@ -68,6 +71,13 @@ func (op roundsOp) CompileBody(_ *fgraph.Apply, newRunner func() tensor.BodyRunn
 	}, nil
 }
 
+// A stack is the memory of what rounds stack.
+type stack struct {
+	list  []*array.Array // of the rounds, where only the end says how many there are
+	bytes int64
+	parts [2]array.Array // of the result, by odd and even rounds, where all are known to come
+}
+
 // roundCost is what a round takes besides its graph, in picoseconds: 1 µs (Zen 5, 2026-11-28).
 const roundCost = 1e6
 
@@ -77,22 +87,26 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 	args := append([]*array.Array{number}, in[2:]...)
 	carried, scanned := args[1:1+op.carried], in[2+op.carried:][:op.scanned]
 	// A round reads what the one before made, while it makes the next. So there are two memories for each
-	// carried value, in turns: that of the result, and another one.
-	var spare []*array.Array
+	// carried value, in turns: that of the result, and another one. What is stacked as well has one in each round.
+	memory := make([][2]*array.Array, op.carried)
 	for i, a := range carried {
 		if err := ws.New(out[i], a.DType(), a.Shape()...); err != nil {
 			return err
 		}
-		array.CopyTo(out[i], a)
-		spare = append(spare, new(array.Array))
-		if err := ws.New(spare[i], a.DType(), a.Shape()...); err != nil {
+		if memory[i][0] = out[i]; op.stackOf[i] >= 0 {
+			continue
+		}
+		spare := new(array.Array)
+		if err := ws.New(spare, a.DType(), a.Shape()...); err != nil {
 			return err
 		}
-		defer ws.Release(spare[i])
-		carried[i] = out[i]
+		defer ws.Release(spare)
+		memory[i][1] = spare
 	}
-	stacks := make([][]*array.Array, op.stacked)
-	var bytes int64
+	stacks, items := make([]stack, op.stacked), make([]array.Array, op.scanned)
+	for i := range items {
+		args[1+op.carried+i] = &items[i]
+	}
 	ctx := ws.Context
 	if ctx == nil {
 		ctx = context.Background()
@@ -111,51 +125,75 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 		}
 		number.SetFloat(0, float64(n))
 		for i, a := range scanned {
-			item := new(array.Array)
-			a.RangeTo(item, array.Range{Start: int(n), Drop: true})
-			args[1+op.carried+i] = item
+			a.RangeTo(&items[i], array.Range{Start: int(n), Drop: true})
 		}
-		values, err := r.Run(ctx, args...)
+		values, err := r.Run(ws, args...)
 		if err != nil {
 			return fmt.Errorf("round %d: %w", n, err)
 		}
-		more = values[0].Int(0) != 0
-		for i, a := range values[1 : 1+op.carried] {
-			array.CopyTo(spare[i], a)
+		if !op.all {
+			more, values = values[0].Int(0) != 0, values[1:]
 		}
-		for i := range carried {
-			carried[i], spare[i] = spare[i], carried[i]
-		}
-		for i, a := range values[1+op.carried:] {
-			if bytes += int64(a.Bytes()); bytes > maxKept {
-				return fmt.Errorf("%w: a loop that stacks more than %d bytes", ErrUnsupported, maxKept)
+		for i, a := range values[op.carried:] {
+			if err := op.push(ws, &stacks[i], a, out[op.carried+i], int(n), int(most)); err != nil {
+				return err
 			}
-			// A copy, since the next round uses the memory again.
-			stacks[i] = append(stacks[i], a.Clone())
+		}
+		for i, a := range values[:op.carried] {
+			if k := op.stackOf[i]; k >= 0 {
+				carried[i] = &stacks[k].parts[n&1]
+			} else {
+				carried[i] = memory[i][n&1]
+				array.CopyTo(carried[i], a)
+			}
 		}
 	}
 	for i, a := range carried {
-		if a != out[i] { // the last round wrote to the other memory
+		if a != out[i] {
 			array.CopyTo(out[i], a)
-			spare[i] = a
 		}
 	}
-	return op.stack(ws, stacks, out[op.carried:])
+	return op.join(ws, stacks, out[op.carried:])
 }
 
-// stack joins what the rounds made.
-func (op roundsOp) stack(ws *array.Workspace, stacks [][]*array.Array, out []*array.Array) error {
-	for i, list := range stacks {
+// push adds what round n made to a stack: a copy, since the next round uses the memory again. out is the result.
+func (op roundsOp) push(ws *array.Workspace, s *stack, a, out *array.Array, n, most int) error {
+	if s.bytes += int64(a.Bytes()); s.bytes > maxKept {
+		return fmt.Errorf("%w: a loop that stacks more than %d bytes", ErrUnsupported, maxKept)
+	}
+	if !op.all {
+		s.list = append(s.list, a.Clone())
+		return nil
+	}
+	if n == 0 {
+		if err := ws.New(out, a.DType(), append([]int{most}, a.Shape()...)...); err != nil {
+			return err
+		}
+	}
+	part := &s.parts[n&1]
+	out.RangeTo(part, array.Range{Start: n, Drop: true})
+	array.CopyTo(part, a)
+	return nil
+}
+
+// join joins what the rounds made, unless that is in its place.
+func (op roundsOp) join(ws *array.Workspace, stacks []stack, out []*array.Array) error {
+	for i, s := range stacks {
+		if s.list == nil && s.bytes > 0 {
+			continue
+		}
 		t := op.types[op.carried+i]
 		shape := t.Shape()
-		shape[0] = len(list)
+		shape[0] = len(s.list)
+		if slices.Contains(shape, tensor.Unknown) {
+			return fmt.Errorf("%w: no rounds of what has the type %v", ErrUnsupported, t)
+		}
 		if err := ws.New(out[i], t.DType(), shape...); err != nil {
 			return err
 		}
-		for n, a := range list {
-			var part array.Array
-			out[i].RangeTo(&part, array.Range{Start: n, Drop: true})
-			array.CopyTo(&part, a)
+		for n, a := range s.list {
+			out[i].RangeTo(&s.parts[0], array.Range{Start: n, Drop: true})
+			array.CopyTo(&s.parts[0], a)
 		}
 	}
 	return nil
@@ -163,7 +201,11 @@ func (op roundsOp) stack(ws *array.Workspace, stacks [][]*array.Array, out []*ar
 
 // A looped is a loop before it is unrolled or made an op.
 type looped struct {
-	body           *body
+	round          func(in ...*value) []*value // lowers a round
+	nodes, stacked int                         // that it has, and how many of its results are stacked
+	// nothing returns such a result of no rounds.
+	nothing        func(output int, round func() []*value) *value
+	open           bool     // sizes may be open: those of what is carried don't change
 	most, more     variable // the rounds at most, nil if there is no such number, and whether there is a first one
 	carried, items []*value // along the first dimension
 	number         bool     // the body begins with the number of the round and a condition, and makes a condition
@@ -184,21 +226,25 @@ func (c *call) asOp(p looped) (out []*value, err error) {
 func (c *call) rounds(p looped) []*value {
 	defer c.keep(0)() // values that are asked for in the body are the same in all rounds
 	given, args := c.roundInputs(p)
-	made := p.body.run(args...)
-	more := &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool}
+	made := p.round(args...)
+	var outputs []variable
 	if p.number {
-		more, made = made[0], made[1:]
+		more := made[0]
+		if more.v == nil || ndim(more.v) > 1 || product(c.shape(more.v)) != 1 {
+			c.fail("a condition that is no bool")
+		}
+		outputs, made = append(outputs, truth(more.v)), made[1:]
 	}
-	if more.v == nil || ndim(more.v) > 1 || product(c.shape(more.v)) != 1 {
-		c.fail("a condition that is no bool")
-	}
-	op := &rounds{carried: len(p.carried), scanned: len(p.items), stacked: len(made) - len(p.carried)}
-	outputs := []variable{truth(more.v)}
+	op := &rounds{all: !p.number, carried: len(p.carried), scanned: len(p.items), stacked: len(made) - len(p.carried)}
 	var results []*value
 	for i, v := range made {
 		op.types = append(op.types, c.loopResult(p, i, v, given))
 		outputs = append(outputs, v.v)
 		results = append(results, &value{elem: v.elem})
+	}
+	op.stackOf = make([]int, op.carried)
+	for i := range op.stackOf {
+		op.stackOf[i] = slices.IndexFunc(made[op.carried:], func(v *value) bool { return op.all && v.v == made[i].v })
 	}
 	fixed := invariants(given, outputs)
 	op.fixed = len(fixed)
@@ -228,8 +274,12 @@ func (c *call) roundInputs(p looped) (given []variable, args []*value) {
 	if p.number {
 		args = append(args, &value{v: number, elem: onnx.Int64}, &value{v: tensor.Constant(array.Scalar(true)), elem: onnx.Bool})
 	}
+	shapeOf := c.shape
+	if p.open {
+		shapeOf = func(v variable) []int { return tensor.TypeOf(v).Shape() }
+	}
 	input := func(v *value, shape []int) {
-		if v == nil || v.v == nil || slices.Contains(shape, tensor.Unknown) {
+		if v == nil || v.v == nil || !p.open && slices.Contains(shape, tensor.Unknown) {
 			c.fail("it carries what is no tensor of a known shape")
 		}
 		in := fgraph.NewInput(tensor.NewType(tensor.TypeOf(v.v).DType(), shape...), fmt.Sprint("given ", len(given)))
@@ -239,10 +289,10 @@ func (c *call) roundInputs(p looped) (given []variable, args []*value) {
 		if v == nil || v.v == nil {
 			c.fail("it carries what is no tensor")
 		}
-		input(v, c.shape(v.v))
+		input(v, shapeOf(v.v))
 	}
 	for _, v := range p.items {
-		input(v, c.shape(v.v)[1:])
+		input(v, shapeOf(v.v)[1:])
 	}
 	return given, args
 }
@@ -256,7 +306,7 @@ func (c *call) loopResult(p looped, i int, v *value, given []variable) tensor.Ty
 	t := tensor.TypeOf(v.v)
 	shape := t.Shape()
 	switch carried := len(p.carried); {
-	case slices.Contains(shape, tensor.Unknown):
+	case !p.open && slices.Contains(shape, tensor.Unknown):
 		c.fail("output %d of the body has a size that depends on values", i)
 	case i < carried && (v.elem != p.carried[i].elem || !slices.Equal(shape, tensor.TypeOf(given[1+i]).Shape())):
 		c.fail("a round changes the type of what is carried")

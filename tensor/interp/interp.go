@@ -15,6 +15,7 @@
 package interp
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -157,7 +158,8 @@ func (in *Interpreter) step(s *State, n int) error {
 type Body struct{ Graph *fgraph.FunctionGraph }
 
 // Run returns the values of the outputs.
-func (b Body) Run(ctx context.Context, args ...*array.Array) ([]*array.Array, error) {
+func (b Body) Run(ws *array.Workspace, args ...*array.Array) ([]*array.Array, error) {
+	ctx := cmp.Or(ws.Context, context.Background())
 	in := New(ctx)
 	in.work = tensor.WorkOf(ctx)
 	if err := in.work.Spend(stepCost); err != nil {
