@@ -133,12 +133,16 @@ func (c *call) slide(kernel []int, x variable) tensor.Slide {
 		if x == nil {
 			break
 		}
-		for i, n := range c.shape(x)[2:] {
+		for i, d := range c.dims(x)[2:] {
 			stride := max(at(s.Strides, i, 1), 1)
 			size := (kernel[i]-1)*at(s.Dilations, i, 1) + 1
 			// There is a window for each stride that begins in x. The padding is what they reach beyond
 			// it, and its odd element is behind with SAME_UPPER, in front with SAME_LOWER.
-			total := max(0, ((n+stride-1)/stride-1)*stride+size-n)
+			total := size - 1
+			if stride > 1 {
+				n := c.number(d)
+				total = max(0, ((n+stride-1)/stride-1)*stride+size-n)
+			}
 			before := total / 2
 			if auto == "SAME_LOWER" {
 				before = total - before
