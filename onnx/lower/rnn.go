@@ -30,7 +30,7 @@ type recurrence struct {
 	activations               []func(variable) variable
 }
 
-// maxSteps bounds the steps of a loop that is unrolled: each has applies of its own.
+// maxSteps bounds the steps of a loop that is unrolled, each of which has applies of its own, and the items of a sequence.
 const maxSteps = 10000
 
 func (c *call) recurrence(gates int, functions ...string) *recurrence {

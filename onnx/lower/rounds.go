@@ -74,7 +74,7 @@ func (op roundsOp) CompileBody(_ *fgraph.Apply, newRunner func() tensor.BodyRunn
 // A stack is the memory of what rounds stack.
 type stack struct {
 	list  []*array.Array // of the rounds, where only the end says how many there are
-	bytes int64
+	bytes int64          // in it
 	parts [2]array.Array // of the result, by odd and even rounds, where all are known to come
 }
 
@@ -116,7 +116,8 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 		cost = roundCost + tensor.GraphCost(op.body)
 	}
 	// Without a limit most is negative, and n never meets it.
-	for n := int64(0); more && n != most; n++ {
+	n := int64(0)
+	for ; more && n != most; n++ {
 		if n == maxRounds {
 			return fmt.Errorf("%w: a loop of more than %d rounds", ErrUnsupported, maxRounds)
 		}
@@ -153,15 +154,15 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 			array.CopyTo(out[i], a)
 		}
 	}
-	return op.join(ws, stacks, out[op.carried:])
+	return op.join(ws, stacks, out[op.carried:], int(n))
 }
 
 // push adds what round n made to a stack: a copy, since the next round uses the memory again. out is the result.
 func (op roundsOp) push(ws *array.Workspace, s *stack, a, out *array.Array, n, most int) error {
-	if s.bytes += int64(a.Bytes()); s.bytes > maxKept {
-		return fmt.Errorf("%w: a loop that stacks more than %d bytes", ErrUnsupported, maxKept)
-	}
 	if !op.all {
+		if s.bytes += int64(a.Bytes()); s.bytes > maxKept {
+			return fmt.Errorf("%w: a loop that stacks more than %d bytes", ErrUnsupported, maxKept)
+		}
 		s.list = append(s.list, a.Clone())
 		return nil
 	}
@@ -177,9 +178,9 @@ func (op roundsOp) push(ws *array.Workspace, s *stack, a, out *array.Array, n, m
 }
 
 // join joins what the rounds made, unless that is in its place.
-func (op roundsOp) join(ws *array.Workspace, stacks []stack, out []*array.Array) error {
+func (op roundsOp) join(ws *array.Workspace, stacks []stack, out []*array.Array, rounds int) error {
 	for i, s := range stacks {
-		if s.list == nil && s.bytes > 0 {
+		if op.all && rounds > 0 {
 			continue
 		}
 		t := op.types[op.carried+i]
