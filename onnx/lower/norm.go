@@ -35,8 +35,13 @@ var norms = map[string]func(c *call) []*value{
 	"InstanceNormalization": func(c *call) []*value {
 		x := c.x(0)
 		c.perChannel(x, 1, 2)
-		y, _, _ := c.normalized(x, 2)
-		return c.like(tensor.Add(tensor.Mul(y, channels(c.x(1), ndim(x))), channels(c.x(2), ndim(x))))
+		// What is normalized together is a row, as tensors have an op for.
+		shape := c.dims(x)
+		if len(shape) < 2 {
+			c.fail("an input of shape %v", shape)
+		}
+		y, _, _ := c.normalized(c.reshapeTo(x, []ir.Dim{shape[0], shape[1], together(shape[2:])}), 2)
+		return c.like(c.reshapeTo(tensor.Add(tensor.Mul(y, channels(c.x(1), 3)), channels(c.x(2), 3)), shape))
 	},
 	"LayerNormalization": func(c *call) []*value {
 		x := c.x(0)
