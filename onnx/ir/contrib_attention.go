@@ -231,15 +231,20 @@ func (b *Builder) selfAttention(qkv, past, bias variable, mask int) []variable {
 }
 
 // heldKeys returns the keys as ONNX Runtime hands them on, in a tensor that has room for as many elements as values have:
-// of larger keys those that come first.
+// of larger keys those that come first, and behind smaller ones zeros, where ONNX Runtime may leave anything.
 func (b *Builder) heldKeys(k, v, past variable) variable {
 	size, held := b.number(k, 3), b.number(v, 3)
-	if size <= held || past != nil {
-		return k // smaller ones, and those of a past, don't fit the values, which is an error
+	if size == held || past != nil {
+		return k // those of a past are as large as values
 	}
-	flat := b.reshape(k, -1, size)
-	end := b.unsqueeze(b.mul(b.size(flat, 0), int(held)), 0)
-	return b.Do("Reshape", b.Do("Slice", b.reshape(k, -1), []int64{0}, end, []int64{0}), b.Do("Shape", v))
+	rows, flat := b.size(b.reshape(k, -1, size), 0), b.reshape(k, -1)
+	if size < held {
+		zeros := b.unsqueeze(b.mul(rows, int(held-size)), 0)
+		flat = b.Do("Pad", flat, b.concat(0, Int64s(0), zeros))
+	} else {
+		flat = b.Do("Slice", flat, []int64{0}, b.unsqueeze(b.mul(rows, int(held)), 0), []int64{0})
+	}
+	return b.Do("Reshape", flat, b.Do("Shape", v))
 }
 
 func multiHead(b *Builder) []variable {
