@@ -272,3 +272,20 @@ func TestState(t *testing.T) {
 		}
 	}
 }
+
+// TestDoubled: all values that there are at a time count, not only those of an apply.
+func TestDoubled(t *testing.T) {
+	x := input(array.Float64, 1024)
+	y := x
+	for range 4 {
+		y = tensor.Join(0, y, y)
+	}
+	for limit, ok := range map[int64]bool{24 << 13: true, 23 << 13: false} { // 8 and 16 times x
+		in := interp.New(t.Context())
+		in.MaxBytes = limit
+		in.Set(x, vector(1024, 1))
+		if _, err := in.Value(y); ok != (err == nil) || !ok && !errors.Is(err, array.ErrTooLarge) {
+			t.Errorf("within %d bytes: %v", limit, err)
+		}
+	}
+}

@@ -37,7 +37,7 @@ type Interpreter struct {
 	// KeepAll is how many bytes of values are kept because others may be asked for that depend on
 	// them. 0 keeps what is asked for and small values alone, and the others as long as they are needed.
 	KeepAll int64
-	// MaxBytes bounds the memory of an apply. 0 means array.DefaultMaxBytes.
+	// MaxBytes bounds the memory of an apply and of the values that are there meanwhile. 0 means array.DefaultMaxBytes.
 	MaxBytes int64
 
 	ctx    context.Context
@@ -137,7 +137,8 @@ func (in *Interpreter) step(s *State, n int) error {
 	if err != nil {
 		return err
 	}
-	out, err := tensor.Run(a, k, &array.Workspace{MaxBytes: in.MaxBytes, Context: in.ctx}, s.Arguments(n))
+	room := cmp.Or(in.MaxBytes, array.DefaultMaxBytes) - s.bytes
+	out, err := tensor.Run(a, k, &array.Workspace{MaxBytes: max(room, 1), Context: in.ctx}, s.Arguments(n))
 	if err != nil {
 		return fmt.Errorf("%v: %w", a.Op(), err)
 	}
