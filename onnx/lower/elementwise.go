@@ -207,6 +207,9 @@ var activations = map[string]func(c *call) []*value{
 	"Hardmax": func(c *call) []*value {
 		return c.softmax(func(x variable) variable {
 			n := c.shape(x)
+			if n[1] == 0 {
+				return x // a row without elements has no largest one
+			}
 			at := tensor.ExpandDims(tensor.Argmax(x, 1), 1)
 			return tensor.Cast(tensor.Map(array.Eq, tensor.DimShuffle(arange(n[1]), -1, 0), at), tensor.TypeOf(x).DType())
 		})
