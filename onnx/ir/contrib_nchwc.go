@@ -39,7 +39,7 @@ var contribBlocked = func() []Operator {
 			Body: same(pool, "auto_pad", "ceil_mode", "count_include_pad", "dilations", "kernel_shape", "pads", "strides")})
 	}
 	for i := range list {
-		list[i].Domain = microsoft + ".nchwc"
+		list[i].Domain = blocked
 	}
 	return list
 }()
@@ -50,13 +50,8 @@ func blockedConv(b *Builder) []variable {
 		b.Fail("weights of %d dimensions", b.rankOf(w))
 	}
 	m, channels, height, width := b.number(w, 0), b.number(w, 1), b.number(w, 2), b.number(w, 3)
-	// Files do not say the size of blocks, which is that of the vectors of the processor that wrote them. It is taken
-	// to be 16, of AVX-512, unless sizes are only multiples of 8, of AVX2.
-	block := int64(16)
-	if m%16 != 0 || channels > 16 && channels%16 != 0 {
-		block = 8
-	}
-	if m%block != 0 {
+	block := b.Op.Int(channelBlock, wide)
+	if block < 1 || m%block != 0 {
 		b.Fail("%d filters in blocks of %d", m, block)
 	}
 	if channels%block == 0 {

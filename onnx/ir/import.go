@@ -130,6 +130,7 @@ type importer struct {
 	faults    []error
 	stopped   bool           // by a fault that would only be repeated
 	ops       map[string]*Op // those without bodies, by text
+	block     int64          // of channels, see blockOf; 0 if nobody has asked
 }
 
 // maxFaults bounds the errors about a model.

@@ -23,6 +23,12 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 			op.Attributes = append(op.Attributes, a)
 		}
 	}
+	if domain == blocked && n.Op == "Conv" {
+		if im.block == 0 {
+			im.block = blockOf(im.source.Model, im.Dir)
+		}
+		op.Attributes = append(op.without(channelBlock), Int(channelBlock, im.block))
+	}
 	if domain == "" {
 		im.source.contributed = im.source.contributed || n.Op == contributed && version < Since(n.Op)
 		op.Legacy = legacy(n.Op, version, op.Attribute, len(n.Outputs))

@@ -201,6 +201,9 @@ func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribut
 		// The default was another one.
 		return append(slices.Clone(op.Attributes), Int("axis", int64(TypeOf(in[0]).Rank()-1))), in, nil
 	}
+	if op.Domain == blocked {
+		return op.without(channelBlock), in, nil
+	}
 	if op.Domain == "" && op.Type == "GridSample" {
 		return gridMode(op, version), in, nil
 	}
