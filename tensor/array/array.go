@@ -198,34 +198,14 @@ func (a *Array) SetInt(i int, v int64) {
 func (a *Array) SetFloat(i int, v float64) {
 	at := a.place(i)
 	switch d := a.data.(type) {
-	case []bool:
-		d[at] = v != 0
-	case []int8:
-		d[at] = int8(toInt32(v))
-	case []int16:
-		d[at] = int16(toInt32(v))
-	case []int32:
-		d[at] = toInt32(v)
-	case []int64:
-		d[at] = toInt(v)
-	case []uint8:
-		d[at] = uint8(toInt32(v))
-	case []uint16:
-		d[at] = uint16(toInt32(v))
-	case []uint32:
-		d[at] = uint32(toInt(v))
-	case []uint64:
-		d[at] = toUint(v)
-	case []F16:
-		d[at] = f16OfDouble(v)
-	case []BF16:
-		d[at] = BF16Of(float32(v))
-	case []float32:
+	case []float32: // most are
 		d[at] = float32(v)
 	case []float64:
 		d[at] = v
 	case []string:
 		d[at] = numberText(v)
+	default:
+		kinds[a.dtype].set(d, at, v)
 	}
 }
 

@@ -25,30 +25,7 @@ func runCast(from, to DType, dst, a, wide *lane, n int) {
 		dst.round(to, a.f[:n])
 		return
 	}
-	switch from {
-	case Bool:
-		castBools(to, dst, a.b[:n])
-	case Int8:
-		castNumbers(to, dst, a.i8[:n])
-	case Int16:
-		castNumbers(to, dst, a.i16[:n])
-	case Int32:
-		castNumbers(to, dst, a.i32[:n])
-	case Int64:
-		castNumbers(to, dst, a.i[:n])
-	case Uint8:
-		castNumbers(to, dst, a.u8[:n])
-	case Uint16:
-		castNumbers(to, dst, a.u16[:n])
-	case Uint32:
-		castNumbers(to, dst, a.u32[:n])
-	case Uint64:
-		castNumbers(to, dst, a.u[:n])
-	case Float32:
-		castFloats(to, dst, a.f[:n])
-	case Float64:
-		castNumbers(to, dst, a.d[:n])
-	}
+	numerics[from].cast(to, dst, a, n)
 }
 
 // castFloats is castNumbers with vector code for bytes, which quantizing makes.
@@ -60,31 +37,6 @@ func castFloats(to DType, dst *lane, a []float32) {
 		kernel.BytesVec(dst.u8[:n], a)
 	default:
 		castNumbers(to, dst, a)
-	}
-}
-
-func castBools(to DType, dst *lane, a []bool) {
-	switch n := len(a); to {
-	case Int8:
-		unboolBlock(dst.i8[:n], a)
-	case Int16:
-		unboolBlock(dst.i16[:n], a)
-	case Int32:
-		unboolBlock(dst.i32[:n], a)
-	case Int64:
-		unboolBlock(dst.i[:n], a)
-	case Uint8:
-		unboolBlock(dst.u8[:n], a)
-	case Uint16:
-		unboolBlock(dst.u16[:n], a)
-	case Uint32:
-		unboolBlock(dst.u32[:n], a)
-	case Uint64:
-		unboolBlock(dst.u[:n], a)
-	case Float32:
-		unboolBlock(dst.f[:n], a)
-	case Float64:
-		unboolBlock(dst.d[:n], a)
 	}
 }
 
@@ -159,17 +111,15 @@ func castBlock[R, T number](dst []R, a []T) {
 	}
 }
 
+// ofDouble is castBlock of a number.
+func ofDouble[T number](v float64) T {
+	var to [1]T
+	castBlock(to[:], []float64{v})
+	return to[0]
+}
+
 func boolBlock[T number](dst []bool, a []T) {
 	for i := range dst {
 		dst[i] = a[i] != 0
-	}
-}
-
-func unboolBlock[T number](dst []T, a []bool) {
-	for i := range dst {
-		dst[i] = 0
-		if a[i] {
-			dst[i] = 1
-		}
 	}
 }

@@ -29,28 +29,7 @@ func Fold(op Opcode, dtype DType, start float64, xs []*Array) (*Array, bool) {
 		}
 		return total, true
 	}
-	switch t := total.data.(type) {
-	case []int8:
-		foldNumbers(t, int8Kernels[op], xs)
-	case []int16:
-		foldNumbers(t, int16Kernels[op], xs)
-	case []int32:
-		foldNumbers(t, int32Kernels[op], xs)
-	case []int64:
-		foldNumbers(t, int64Kernels[op], xs)
-	case []uint8:
-		foldNumbers(t, uint8Kernels[op], xs)
-	case []uint16:
-		foldNumbers(t, uint16Kernels[op], xs)
-	case []uint32:
-		foldNumbers(t, uint32Kernels[op], xs)
-	case []uint64:
-		foldNumbers(t, uint64Kernels[op], xs)
-	case []float32:
-		foldNumbers(t, float32Kernels[op], xs)
-	case []float64:
-		foldNumbers(t, float64Kernels[op], xs)
-	}
+	numerics[dtype].fold(op, total, xs)
 	return total, true
 }
 
@@ -64,36 +43,11 @@ func foldNumbers[T number](total []T, op blockFunc[T], xs []*Array) {
 
 // convert returns the only element of an array as a number.
 func convert[T number](a *Array) T {
-	switch d := a.data.(type) {
-	case []bool:
-		if d[a.offset] {
-			return 1
-		}
-		return 0
-	case []int8:
-		return T(d[a.offset])
-	case []int16:
-		return T(d[a.offset])
-	case []int32:
-		return T(d[a.offset])
-	case []int64:
-		return T(d[a.offset])
-	case []uint8:
-		return T(d[a.offset])
-	case []uint16:
-		return T(d[a.offset])
-	case []uint32:
-		return T(d[a.offset])
-	case []uint64:
-		return T(d[a.offset])
-	case []F16:
-		return T(d[a.offset].Float32())
-	case []BF16:
-		return T(d[a.offset].Float32())
-	case []float32:
-		return T(d[a.offset])
-	case []float64:
+	if d, ok := a.data.([]uint64); ok {
 		return T(d[a.offset])
 	}
-	panic("array: no elements to convert")
+	if a.dtype.IsFloat() {
+		return T(elementAt(a, a.offset))
+	}
+	return T(a.Int(0))
 }

@@ -14,81 +14,12 @@ type predicate[T any] func(dst []bool, a, b []T)
 
 // The kernels of the operations, by the type in which they compute.
 var (
-	boolKernels = [NumOpcodes]blockFunc[bool]{
-		Identity: copyBlock[bool], Second: secondBlock[bool],
-		Maximum: orBlock, Minimum: andBlock, And: andBlock, Or: orBlock, Xor: xorBlock, Invert: notBlock,
-	}
-	int8Kernels                    = intTable[int8]()
-	int16Kernels                   = intTable[int16]()
-	int32Kernels                   = intTable[int32]()
 	int64Kernels                   = intTable[int64]()
-	uint8Kernels                   = intTable[uint8]()
-	uint16Kernels                  = intTable[uint16]()
-	uint32Kernels                  = intTable[uint32]()
-	uint64Kernels                  = intTable[uint64]()
 	float64Kernels, float32Kernels = floatTables()
-
-	boolPredicates = [NumOpcodes]predicate[bool]{
-		Eq: func(dst, a, b []bool) {
-			for i := range dst {
-				dst[i] = a[i] == b[i]
-			}
-		},
-		Neq: xorBlock,
-		Lt:  lessBools, Le: lessOrEqualBools,
-		Gt: func(dst, a, b []bool) { lessBools(dst, b, a) },
-		Ge: func(dst, a, b []bool) { lessOrEqualBools(dst, b, a) },
-	}
-	int8Predicates    = predicateTable[int8]()
-	int16Predicates   = predicateTable[int16]()
-	int32Predicates   = predicateTable[int32]()
-	int64Predicates   = predicateTable[int64]()
-	uint8Predicates   = predicateTable[uint8]()
-	uint16Predicates  = predicateTable[uint16]()
-	uint32Predicates  = predicateTable[uint32]()
-	uint64Predicates  = predicateTable[uint64]()
-	float32Predicates = predicateTable[float32]()
-	float64Predicates = predicateTable[float64]()
 )
 
 func copyBlock[T any](dst, a, _ []T)   { copy(dst, a) }
 func secondBlock[T any](dst, _, b []T) { copy(dst, b) }
-
-func lessBools(dst, a, b []bool) {
-	for i := range dst {
-		dst[i] = !a[i] && b[i]
-	}
-}
-
-func lessOrEqualBools(dst, a, b []bool) {
-	for i := range dst {
-		dst[i] = !a[i] || b[i]
-	}
-}
-
-func andBlock(dst, a, b []bool) {
-	for i := range dst {
-		dst[i] = a[i] && b[i]
-	}
-}
-
-func orBlock(dst, a, b []bool) {
-	for i := range dst {
-		dst[i] = a[i] || b[i]
-	}
-}
-
-func xorBlock(dst, a, b []bool) {
-	for i := range dst {
-		dst[i] = a[i] != b[i]
-	}
-}
-
-func notBlock(dst, a, _ []bool) {
-	for i := range dst {
-		dst[i] = !a[i]
-	}
-}
 
 // arithmetic adds the kernels that all numbers have in common.
 func arithmetic[T number](t *[NumOpcodes]blockFunc[T]) {
@@ -219,6 +150,17 @@ func intTable[T integer]() (t [NumOpcodes]blockFunc[T]) {
 		}
 	}
 	return t
+}
+
+// truthTable computes bools as the numbers 0 and 1.
+func truthTable() *[NumOpcodes]blockFunc[uint8] {
+	t := intTable[uint8]()
+	t[Invert] = func(dst, a, _ []uint8) {
+		for i := range dst {
+			dst[i] = a[i] ^ 1
+		}
+	}
+	return &t
 }
 
 // floorDiv returns the floor of a/b, and 0 if b is 0.
@@ -352,7 +294,8 @@ func floatTable[T float]() (t [NumOpcodes]blockFunc[T]) {
 	return t
 }
 
-func predicateTable[T number]() (t [NumOpcodes]predicate[T]) {
+func predicateTable[T number]() *[NumOpcodes]predicate[T] {
+	t := new([NumOpcodes]predicate[T])
 	t[Eq] = func(dst []bool, a, b []T) {
 		a, b = a[:len(dst)], b[:len(dst)]
 		for i := range dst {

@@ -261,118 +261,37 @@ func (in *instr) run(l []lane, n int) {
 		(*in.float32)(dst.f[:n], a.f[:n], b.f[:n])
 		return
 	}
-	switch ops[in.op].typing {
-	case choice:
-		runSwitch(in.typ, dst, a, b, c, n)
-		return
-	case compare, test:
-		switch in.typ {
-		case Bool:
-			boolPredicates[in.op](dst.b[:n], a.b[:n], b.b[:n])
-		case Int8:
-			int8Predicates[in.op](dst.b[:n], a.i8[:n], b.i8[:n])
-		case Int16:
-			int16Predicates[in.op](dst.b[:n], a.i16[:n], b.i16[:n])
-		case Int32:
-			int32Predicates[in.op](dst.b[:n], a.i32[:n], b.i32[:n])
-		case Int64:
-			int64Predicates[in.op](dst.b[:n], a.i[:n], b.i[:n])
-		case Uint8:
-			uint8Predicates[in.op](dst.b[:n], a.u8[:n], b.u8[:n])
-		case Uint16:
-			uint16Predicates[in.op](dst.b[:n], a.u16[:n], b.u16[:n])
-		case Uint32:
-			uint32Predicates[in.op](dst.b[:n], a.u32[:n], b.u32[:n])
-		case Uint64:
-			uint64Predicates[in.op](dst.b[:n], a.u[:n], b.u[:n])
-		case Float32:
-			float32Predicates[in.op](dst.b[:n], a.f[:n], b.f[:n])
-		case Float64:
-			float64Predicates[in.op](dst.b[:n], a.d[:n], b.d[:n])
-		default:
-			x, y := in.widened(l, n)
-			float32Predicates[in.op](dst.b[:n], x, y)
-		}
-		return
-	}
-	if in.op == Cast {
+	typing := ops[in.op].typing
+	compares := typing == compare || typing == test
+	switch {
+	case typing == choice && in.typ == Float32:
+		selectFloats(dst.f[:n], a.b, b.f, c.f)
+	case typing == choice:
+		kinds[in.typ].choose(dst, a, b, c, n)
+	case in.op == Cast:
 		runCast(in.typ, in.to, dst, a, &l[in.wide], n)
+	case in.typ.IsHalf():
+		in.runHalf(l, compares, n)
+	case compares:
+		numerics[in.typ].compare(in.op, dst, a, b, n)
+	default:
+		numerics[in.typ].run(in.op, dst, a, b, n)
+	}
+}
+
+// runHalf computes half floats as float32s and rounds the result, unless it is a bool.
+func (in *instr) runHalf(l []lane, compares bool, n int) {
+	dst, x := &l[in.dst], &l[in.wide]
+	y := x
+	l[in.args[0]].widen(in.typ, x.f[:n])
+	if in.numArgs > 1 {
+		y = &l[in.wide+1]
+		l[in.args[1]].widen(in.typ, y.f[:n])
+	}
+	if compares {
+		numerics[Float32].compare(in.op, dst, x, y, n)
 		return
 	}
-	switch in.typ {
-	case Bool:
-		boolKernels[in.op](dst.b[:n], a.b[:n], b.b[:n])
-	case Int8:
-		int8Kernels[in.op](dst.i8[:n], a.i8[:n], b.i8[:n])
-	case Int16:
-		int16Kernels[in.op](dst.i16[:n], a.i16[:n], b.i16[:n])
-	case Int32:
-		int32Kernels[in.op](dst.i32[:n], a.i32[:n], b.i32[:n])
-	case Int64:
-		int64Kernels[in.op](dst.i[:n], a.i[:n], b.i[:n])
-	case Uint8:
-		uint8Kernels[in.op](dst.u8[:n], a.u8[:n], b.u8[:n])
-	case Uint16:
-		uint16Kernels[in.op](dst.u16[:n], a.u16[:n], b.u16[:n])
-	case Uint32:
-		uint32Kernels[in.op](dst.u32[:n], a.u32[:n], b.u32[:n])
-	case Uint64:
-		uint64Kernels[in.op](dst.u[:n], a.u[:n], b.u[:n])
-	case Float32:
-		float32Kernels[in.op](dst.f[:n], a.f[:n], b.f[:n])
-	case Float64:
-		float64Kernels[in.op](dst.d[:n], a.d[:n], b.d[:n])
-	default:
-		in.runHalf(l, n)
-	}
-}
-
-// runHalf computes half floats as float32s and rounds the result.
-func (in *instr) runHalf(l []lane, n int) {
-	x, y := in.widened(l, n)
-	float32Kernels[in.op](x, x, y)
-	l[in.dst].round(in.typ, x)
-}
-
-// widened returns the first two arguments, half floats, as float32s.
-func (in *instr) widened(l []lane, n int) (x, y []float32) {
-	x = l[in.wide].f[:n]
-	y = x
-	l[in.args[0]].widen(in.typ, x)
-	if in.numArgs > 1 {
-		y = l[in.wide+1].f[:n]
-		l[in.args[1]].widen(in.typ, y)
-	}
-	return x, y
-}
-
-func runSwitch(t DType, dst, cond, a, b *lane, n int) {
-	switch t {
-	case Bool:
-		selectBlock(dst.b[:n], cond.b, a.b, b.b)
-	case Int8:
-		selectBlock(dst.i8[:n], cond.b, a.i8, b.i8)
-	case Int16:
-		selectBlock(dst.i16[:n], cond.b, a.i16, b.i16)
-	case Int32:
-		selectBlock(dst.i32[:n], cond.b, a.i32, b.i32)
-	case Int64:
-		selectBlock(dst.i[:n], cond.b, a.i, b.i)
-	case Uint8:
-		selectBlock(dst.u8[:n], cond.b, a.u8, b.u8)
-	case Uint16:
-		selectBlock(dst.u16[:n], cond.b, a.u16, b.u16)
-	case Uint32:
-		selectBlock(dst.u32[:n], cond.b, a.u32, b.u32)
-	case Uint64:
-		selectBlock(dst.u[:n], cond.b, a.u, b.u)
-	case Float16:
-		selectBlock(dst.h[:n], cond.b, a.h, b.h)
-	case BFloat16:
-		selectBlock(dst.bh[:n], cond.b, a.bh, b.bh)
-	case Float32:
-		selectFloats(dst.f[:n], cond.b, a.f, b.f)
-	case Float64:
-		selectBlock(dst.d[:n], cond.b, a.d, b.d)
-	}
+	numerics[Float32].run(in.op, x, x, y, n)
+	dst.round(in.typ, x.f[:n])
 }

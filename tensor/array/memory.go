@@ -205,25 +205,25 @@ func (a *Array) Repeats() bool {
 func (a *Array) step(d int) int { return max(a.strides[d], -a.strides[d]) }
 
 // of returns n elements of memory that somebody owns.
-func (kindOf[T]) of(memory unsafe.Pointer, n int) any { return unsafe.Slice((*T)(memory), n) }
+func (*kindOf[T]) of(memory unsafe.Pointer, n int) any { return unsafe.Slice((*T)(memory), n) }
 
 // address returns where an element is.
-func (kindOf[T]) address(data any, at int) unsafe.Pointer { return unsafe.Pointer(&data.([]T)[at]) }
+func (*kindOf[T]) address(data any, at int) unsafe.Pointer { return unsafe.Pointer(&data.([]T)[at]) }
 
 // holds reports whether the memory is of n elements.
-func (kindOf[T]) holds(data any, n int) bool {
+func (*kindOf[T]) holds(data any, n int) bool {
 	d, ok := data.([]T)
 	return ok && len(d) == n
 }
 
 // fits reports whether memory has room for n elements.
-func (kindOf[T]) fits(data any, n int) bool {
+func (*kindOf[T]) fits(data any, n int) bool {
 	d, ok := data.([]T)
 	return ok && len(d) >= n
 }
 
 // bytes returns the memory of elements, or nil if they are of another type.
-func (kindOf[T]) bytes(data any) []byte {
+func (*kindOf[T]) bytes(data any) []byte {
 	d, _ := data.([]T)
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(d))), uintptr(len(d))*unsafe.Sizeof(*new(T)))
 }

@@ -210,67 +210,12 @@ func (ws *Workspace) MatMul(c, a, b *Array) error {
 	if a.shape[1] != b.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v", a.Shape(), b.Shape())
 	}
-	switch c.dtype {
-	case Int8:
-		ws.mulRows(c, a, b, mulInts[int8])
-	case Int16:
-		ws.mulRows(c, a, b, mulInts[int16])
-	case Int32:
-		ws.mulRows(c, a, b, mulInts[int32])
-	case Int64:
-		ws.mulRows(c, a, b, mulInts[int64])
-	case Uint8:
-		ws.mulRows(c, a, b, mulInts[uint8])
-	case Uint16:
-		ws.mulRows(c, a, b, mulInts[uint16])
-	case Uint32:
-		ws.mulRows(c, a, b, mulInts[uint32])
-	case Uint64:
-		ws.mulRows(c, a, b, mulInts[uint64])
-	default:
-		ws.mulRows(c, a, b, mulBools)
-	}
-	return nil
-}
-
-// mulRows is MatMul by a function that computes it, for some rows of a and c at a time.
-func (ws *Workspace) mulRows(c, a, b *Array, mul func(c, a, b *Array)) {
-	rows := c.shape[0]
-	ws.pieces(c.Len()*a.shape[1]*multiplied, rows, 1, func(_ *Workspace, first, next int) {
+	ws.pieces(c.Len()*a.shape[1]*multiplied, c.shape[0], 1, func(_ *Workspace, first, next int) {
 		some, part := a.stretch(0, first, next), c.stretch(0, first, next)
-		mul(&part, &some, b)
+		numerics[c.dtype].multiply(&part, &some, b)
 	})
+	return nil
 }
 
 // multiplied is what a multiply-add of integers takes, in picoseconds.
 const multiplied = 500
-
-// mulBools is MatMul of bools.
-func mulBools(c, a, b *Array) {
-	for i := range c.shape[0] {
-		for j := range c.shape[1] {
-			// "Or" of "and"s is true if the sum of products of ones and zeros is not 0.
-			var sum int64
-			for k := range a.shape[1] {
-				sum += a.Int(i*a.shape[1]+k) * b.Int(k*b.shape[1]+j)
-			}
-			c.SetFloat(i*c.shape[1]+j, float64(sum))
-		}
-	}
-}
-
-// mulInts is MatMul of integers, which wraps around.
-func mulInts[T integer](c, a, b *Array) {
-	left, right, dst := dataOf[T](a), dataOf[T](b), Slice[T](c)
-	fill(dst, 0)
-	for i := range c.shape[0] {
-		row := dst[i*c.shape[1]:][:c.shape[1]]
-		for k := range a.shape[1] {
-			v, at := left[a.offset+i*a.strides[0]+k*a.strides[1]], b.offset+k*b.strides[0]
-			for j := range row {
-				row[j] += v * right[at]
-				at += b.strides[1]
-			}
-		}
-	}
-}

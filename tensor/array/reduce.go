@@ -87,11 +87,13 @@ func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 func (ws *Workspace) reduce(r Reduction, out, v *Array, reduced reducedDims) {
 	switch r {
 	case Sum, Prod:
-		ws.accumulate(r, out, v, reduced)
+		numerics[v.dtype].accumulate(ws, r, out, v, reduced)
 	case Max, Min:
-		ws.extreme(r, out, v, reduced)
-	case All, Any:
-		ws.truth(r, out, v, reduced)
+		numerics[v.dtype].extreme(ws, r, out, v, reduced)
+	case All:
+		numerics[Bool].extreme(ws, Min, out, v, reduced)
+	case Any:
+		numerics[Bool].extreme(ws, Max, out, v, reduced)
 	case LogSumExp:
 		ws.logSumExp(out, v, reduced)
 	}
@@ -141,106 +143,18 @@ func (a *Array) sortAxesTo(v *Array, axes Axes) reducedDims {
 	return reducedDims{v.shape[kept:n], v.strides[kept:n]}
 }
 
-func (ws *Workspace) accumulate(r Reduction, out, v *Array, red reducedDims) {
-	switch v.dtype {
-	case Bool:
-		f := each(0, func(acc int64, x bool) int64 {
-			if x {
-				acc++
-			}
-			return acc
-		})
-		f.join = sums[int64, int64]().join
-		if r == Prod {
-			f = each(1, func(acc int64, x bool) int64 {
-				if !x {
-					acc = 0
-				}
-				return acc
-			})
-			f.join = products[int64, int64]().join
-		}
-		f.exact = true
-		fold(ws, r, Slice[int64](out), v, red, f)
-	case Int8:
-		accumulateInts[int8, int64](ws, r, out, v, red)
-	case Int16:
-		accumulateInts[int16, int64](ws, r, out, v, red)
-	case Int32:
-		accumulateInts[int32, int64](ws, r, out, v, red)
-	case Int64:
-		accumulateInts[int64, int64](ws, r, out, v, red)
-	case Uint8:
-		accumulateInts[uint8, uint64](ws, r, out, v, red)
-	case Uint16:
-		accumulateInts[uint16, uint64](ws, r, out, v, red)
-	case Uint32:
-		accumulateInts[uint32, uint64](ws, r, out, v, red)
-	case Uint64:
-		accumulateInts[uint64, uint64](ws, r, out, v, red)
-	case Float32:
-		// Sums of float32s are made in float64s and rounded once: so they don't lose digits with
-		// the number of terms.
-		acc := ws.accumulators(out.Len())
-		fold(ws, r, acc, v, red, float32Folders[r])
-		castBlock(Slice[float32](out), acc)
-	case Float64:
-		fold(ws, r, Slice[float64](out), v, red, float64Folders[r])
-	}
-}
-
-func accumulateInts[T, A integer](ws *Workspace, r Reduction, out, v *Array, red reducedDims) {
-	fold(ws, r, Slice[A](out), v, red, pick(r, sums[T, A], products[T, A]))
-}
-
 // The folders of the most common reductions, which would be made anew in each call otherwise.
 var (
-	float32Folders  = [...]folder[float32, float64]{Sum: rowSums32(), Prod: products[float32, float64]()}
-	float64Folders  = [...]folder[float64, float64]{Sum: rowSums64(), Prod: products[float64, float64]()}
-	float32Extremes = [...]folder[float32, float32]{Max: quickExtremes(Max), Min: quickExtremes(Min)}
-	float64Extremes = [...]folder[float64, float64]{Max: extremes(Max, math.Inf(-1), math.Inf(1)), Min: extremes(Min, math.Inf(-1), math.Inf(1))}
+	float32Folders  = []folder[float32, float64]{Sum: rowSums32(), Prod: products[float32, float64]()}
+	float64Folders  = []folder[float64, float64]{Sum: rowSums64(), Prod: products[float64, float64]()}
+	float32Extremes = []folder[float32, float32]{Max: quickExtremes(Max), Min: quickExtremes(Min)}
+	float64Extremes = extremes(math.Inf(-1), math.Inf(1))
 	lowest32        = float32(math.Inf(-1))
 )
 
-func pick[T, A any](r Reduction, sum, prod func() folder[T, A]) folder[T, A] {
-	if r == Sum {
-		return sum()
-	}
-	return prod()
-}
-
-func (ws *Workspace) extreme(r Reduction, out, v *Array, red reducedDims) {
-	switch v.dtype {
-	case Bool:
-		ws.truth(map[Reduction]Reduction{Max: Any, Min: All}[r], out, v, red)
-	case Int8:
-		fold(ws, r, Slice[int8](out), v, red, extremes[int8](r, math.MinInt8, math.MaxInt8))
-	case Int16:
-		fold(ws, r, Slice[int16](out), v, red, extremes[int16](r, math.MinInt16, math.MaxInt16))
-	case Int32:
-		fold(ws, r, Slice[int32](out), v, red, extremes[int32](r, math.MinInt32, math.MaxInt32))
-	case Int64:
-		fold(ws, r, Slice[int64](out), v, red, extremes[int64](r, math.MinInt64, math.MaxInt64))
-	case Uint8:
-		fold(ws, r, Slice[uint8](out), v, red, extremes[uint8](r, 0, math.MaxUint8))
-	case Uint16:
-		fold(ws, r, Slice[uint16](out), v, red, extremes[uint16](r, 0, math.MaxUint16))
-	case Uint32:
-		fold(ws, r, Slice[uint32](out), v, red, extremes[uint32](r, 0, math.MaxUint32))
-	case Uint64:
-		fold(ws, r, Slice[uint64](out), v, red, extremes[uint64](r, 0, math.MaxUint64))
-	case Float32:
-		fold(ws, r, Slice[float32](out), v, red, float32Extremes[r])
-	case Float64:
-		fold(ws, r, Slice[float64](out), v, red, float64Extremes[r])
-	}
-}
-
-func extremes[T number](r Reduction, lowest, highest T) folder[T, T] {
-	if r == Max {
-		return exactly(lowest, larger[T])
-	}
-	return exactly(highest, smaller[T])
+// extremes returns the folders for Max and Min.
+func extremes[T number](lowest, highest T) []folder[T, T] {
+	return []folder[T, T]{Max: exactly(lowest, larger[T]), Min: exactly(highest, smaller[T])}
 }
 
 func larger[T number](acc, x T) T {
@@ -262,7 +176,7 @@ const quickTerms = 32
 
 // quickExtremes is extremes of float32s, of which several are compared at a time.
 func quickExtremes(r Reduction) folder[float32, float32] {
-	f := extremes(r, lowest32, -lowest32)
+	f := extremes(lowest32, -lowest32)[r]
 	of := map[Reduction]Opcode{Max: Maximum, Min: Minimum}[r]
 	f.rows = func(acc, x []float32) { float32Kernels[of](acc, acc, x[:len(acc)]) }
 	f.join = f.rows
@@ -287,46 +201,15 @@ func quickExtremes(r Reduction) folder[float32, float32] {
 	return f
 }
 
-func (ws *Workspace) truth(r Reduction, out, v *Array, red reducedDims) {
-	if r == All {
-		fold(ws, r, Slice[bool](out), v, red, exactly(true, func(acc, x bool) bool { return acc && x }))
-		return
-	}
-	fold(ws, r, Slice[bool](out), v, red, exactly(false, func(acc, x bool) bool { return acc || x }))
-}
-
 // elementAt returns the element at an offset of the memory.
 func elementAt(a *Array, at int) float64 {
 	switch d := a.data.(type) {
-	case []bool:
-		if d[at] {
-			return 1
-		}
-		return 0
-	case []int8:
+	case []float32: // most are
 		return float64(d[at])
-	case []int16:
-		return float64(d[at])
-	case []int32:
-		return float64(d[at])
-	case []int64:
-		return float64(d[at])
-	case []uint8:
-		return float64(d[at])
-	case []uint16:
-		return float64(d[at])
-	case []uint32:
-		return float64(d[at])
-	case []uint64:
-		return float64(d[at])
-	case []F16:
-		return float64(d[at].Float32())
-	case []BF16:
-		return float64(d[at].Float32())
-	case []float32:
-		return float64(d[at])
+	case []float64:
+		return d[at]
 	case []string:
 		return math.NaN()
 	}
-	return a.data.([]float64)[at]
+	return kinds[a.dtype].at(a.data, at)
 }

@@ -279,34 +279,7 @@ func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 	if !y.Contiguous() {
 		y = y.Clone()
 	}
-	switch a.dtype {
-	case Bool:
-		putBools(y, s, add)
-	case Int8:
-		putElements[int8](y, s, add)
-	case Int16:
-		putElements[int16](y, s, add)
-	case Int32:
-		putElements[int32](y, s, add)
-	case Int64:
-		putElements[int64](y, s, add)
-	case Uint8:
-		putElements[uint8](y, s, add)
-	case Uint16:
-		putElements[uint16](y, s, add)
-	case Uint32:
-		putElements[uint32](y, s, add)
-	case Uint64:
-		putElements[uint64](y, s, add)
-	case Float32:
-		putElements[float32](y, s, add)
-	case Float64:
-		putElements[float64](y, s, add)
-	case Float16:
-		putBy(y, s, add, func(x, y F16) F16 { return F16Of(x.Float32() + y.Float32()) })
-	case BFloat16:
-		putBy(y, s, add, func(x, y BF16) BF16 { return BF16Of(x.Float32() + y.Float32()) })
-	}
+	kinds[a.dtype].put(y, s, add)
 	return nil
 }
 
