@@ -30,7 +30,7 @@ type scorer interface {
 // newScorer returns the scorer of a network.
 func newScorer(nn *nnet3.Nnet, opts decodable.Options, looped bool) (scorer, error) {
 	if looped {
-		return decodable.NewStreamer(context.Background(), nn, opts.Looped())
+		return decodable.NewStreamer(context.Background(), nn, opts)
 	}
 	return decodable.New(nn, opts)
 }

@@ -63,7 +63,7 @@ output-node name=output input=Sum(Offset(input, 1), Scale(-1, input))`), "exampl
 		log.Fatal(err)
 	}
 	ctx := context.Background()
-	streamer, err := decodable.NewStreamer(ctx, nn, decodable.StreamOptions{FramesPerChunk: 2})
+	streamer, err := decodable.NewStreamer(ctx, nn, decodable.Options{FramesPerChunk: 2})
 	if err != nil {
 		log.Fatal(err)
 	}

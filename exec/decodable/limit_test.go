@@ -102,7 +102,7 @@ func TestLoopedLimit(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s, err := NewStreamer(t.Context(), nn, StreamOptions{FramesPerChunk: 1})
+	s, err := NewStreamer(t.Context(), nn, Options{FramesPerChunk: 1})
 	if err != nil {
 		t.Fatal(err)
 	}

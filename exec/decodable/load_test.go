@@ -13,7 +13,7 @@ import (
 // TestMeasure: every stream has all its frames and rows, at any rate, and what is impossible is
 // an error.
 func TestMeasure(t *testing.T) {
-	s := streamer(t, "tdnnf.mdl", decodable.StreamOptions{FramesPerChunk: 21, FrameSubsampling: 3})
+	s := streamer(t, "tdnnf.mdl", decodable.Options{FramesPerChunk: 21, FrameSubsampling: 3})
 	b, err := s.NewBatcher(t.Context(), decodable.BatcherOptions{MaxStreams: 8, Workers: 2})
 	if err != nil {
 		t.Fatal(err)
@@ -70,7 +70,7 @@ func TestMeasure(t *testing.T) {
 
 // TestMostStreams: the search ends with a report that holds, or with none.
 func TestMostStreams(t *testing.T) {
-	s := streamer(t, "tdnnf.mdl", decodable.StreamOptions{FramesPerChunk: 21, FrameSubsampling: 3})
+	s := streamer(t, "tdnnf.mdl", decodable.Options{FramesPerChunk: 21, FrameSubsampling: 3})
 	b, err := s.NewBatcher(t.Context(), decodable.BatcherOptions{MaxStreams: 8})
 	if err != nil {
 		t.Fatal(err)

@@ -23,12 +23,14 @@ var (
 	ErrNotFinite = errors.New("not finite")
 )
 
-// Options are options of New. They have the meaning of Kaldi's options of the same names. Frames
-// are frames of input. The zero value is the default of nnet3-compute, without optimization.
+// Options are options of New and NewStreamer. They have the meaning of Kaldi's options of the same
+// names. Frames are frames of input. The zero value is the default of nnet3-compute, or of looped
+// decoding, without optimization. A Streamer has no use for ExtraLeftContext, ExtraRightContext,
+// ExtraRightContextFinal, MinibatchSize and CacheCapacity.
 type Options struct {
-	// FramesPerChunk is the number of frames of the output of a chunk. 0 means 50. It is rounded up
-	// to a multiple of FrameSubsampling and of the network's modulus. The last chunk of an
-	// utterance may be shorter.
+	// FramesPerChunk is the number of frames of the output of a chunk. 0 means 50, or 24 in a
+	// Streamer. It is rounded up to a multiple of FrameSubsampling and of the network's modulus. The
+	// last chunk of an utterance may be shorter.
 	FramesPerChunk int
 	// FrameSubsampling is the number of frames per row of output (frame-subsampling-factor). 0
 	// means 1.
@@ -39,7 +41,8 @@ type Options struct {
 	// ExtraLeftContextInitial replaces ExtraLeftContext in the first chunk of an utterance, and
 	// ExtraRightContextFinal replaces ExtraRightContext in the last one, unless they are nil.
 	ExtraLeftContextInitial, ExtraRightContextFinal *int
-	// OnlineIvectorPeriod is the number of frames per row of Utterance.OnlineIvectors.
+	// OnlineIvectorPeriod is the number of frames per row of Utterance.OnlineIvectors. A Streamer
+	// needs it for Run alone.
 	OnlineIvectorPeriod int
 	// Priors are probabilities, one per column of output. Their logarithms are subtracted from the
 	// output.
@@ -60,20 +63,6 @@ type Options struct {
 	// CacheCapacity is the number of programs that are kept (compiler.cache-capacity). 0 means 64
 	// plus one per row of a chunk.
 	CacheCapacity int
-}
-
-// Looped returns the options with which a Streamer does what these ask of a Scorer. Those that have
-// no meaning for it are left out: ExtraLeftContext, ExtraRightContext, ExtraRightContextFinal,
-// MinibatchSize and CacheCapacity.
-func (o *Options) Looped() StreamOptions {
-	s := StreamOptions{
-		FramesPerChunk: o.FramesPerChunk, FrameSubsampling: o.FrameSubsampling, OnlineIvectorPeriod: o.OnlineIvectorPeriod,
-		Priors: o.Priors, AcousticScale: o.AcousticScale, ApplyExp: o.ApplyExp, Optimizer: o.Optimizer, Threads: o.Threads,
-	}
-	if o.ExtraLeftContextInitial != nil {
-		s.ExtraLeftContextInitial = *o.ExtraLeftContextInitial
-	}
-	return s
 }
 
 // maxChunk bounds the frames of a chunk with its context. 2²⁰ frames are almost three hours of

@@ -21,10 +21,8 @@ type BatcherStats struct {
 
 // batcherStats counts what a batcher does. The mutex of the batcher guards it.
 type batcherStats struct {
-	computing               int
-	chunks, batches, failed int64
-	busy                    time.Duration
-	wait, latency           histogram
+	BatcherStats  // without Waiting, Wait and Latency
+	wait, latency histogram
 }
 
 // expectedBins are enough for latencies of an hour. Counting longer ones allocates memory.
@@ -37,7 +35,7 @@ func newBatcherStats() batcherStats {
 
 // begin counts a batch that is being computed from now on.
 func (s *batcherStats) begin(streams []*Stream, now time.Time) {
-	s.computing += len(streams)
+	s.Computing += len(streams)
 	for _, st := range streams {
 		s.wait.count(now.Sub(st.wait.since))
 	}
@@ -45,14 +43,14 @@ func (s *batcherStats) begin(streams []*Stream, now time.Time) {
 
 // end counts a batch that was computed, since begun.
 func (s *batcherStats) end(streams []*Stream, begun, now time.Time, err error) {
-	s.computing -= len(streams)
-	s.batches++
-	s.busy += now.Sub(begun)
+	s.Computing -= len(streams)
+	s.Batches++
+	s.Busy += now.Sub(begun)
 	if err != nil {
-		s.failed += int64(len(streams))
+		s.Failed += int64(len(streams))
 		return
 	}
-	s.chunks += int64(len(streams))
+	s.Chunks += int64(len(streams))
 	for _, st := range streams {
 		s.latency.count(now.Sub(st.wait.since))
 	}
@@ -63,8 +61,8 @@ func (b *Batcher) Stats() BatcherStats {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	s := &b.stats
-	all := BatcherStats{Computing: s.computing, Chunks: s.chunks, Batches: s.batches, Failed: s.failed, Busy: s.busy,
-		Wait: s.wait.latencies(), Latency: s.latency.latencies()}
+	all := s.BatcherStats
+	all.Wait, all.Latency = s.wait.latencies(), s.latency.latencies()
 	for i := range b.queues {
 		all.Waiting += len(b.queues[i].streams)
 	}

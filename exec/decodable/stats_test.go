@@ -14,7 +14,7 @@ import (
 // TestBatcherStats: a batcher counts each chunk once, and tells latencies of the chunks since the last
 // time. A stream tells how many frames wait in it.
 func TestBatcherStats(t *testing.T) {
-	s := streamer(t, "tdnnf.mdl", decodable.StreamOptions{FramesPerChunk: 21, FrameSubsampling: 3})
+	s := streamer(t, "tdnnf.mdl", decodable.Options{FramesPerChunk: 21, FrameSubsampling: 3})
 	b, err := s.NewBatcher(t.Context(), decodable.BatcherOptions{})
 	if err != nil {
 		t.Fatal(err)
@@ -71,7 +71,7 @@ func TestBatcherStats(t *testing.T) {
 // TestBatcherWaiting: a chunk that waits for others is counted as waiting, and no more once its stream
 // is gone.
 func TestBatcherWaiting(t *testing.T) {
-	s := streamer(t, "lstmp.raw", decodable.StreamOptions{})
+	s := streamer(t, "lstmp.raw", decodable.Options{})
 	b, err := s.NewBatcher(t.Context(), decodable.BatcherOptions{MaxStreams: 2, MaxWait: time.Hour})
 	if err != nil {
 		t.Fatal(err)

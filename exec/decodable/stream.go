@@ -120,7 +120,7 @@ func (st *Stream) Reset() {
 	st.first, st.total, st.finished, st.failed, st.chunk, st.phase = 0, 0, false, nil, 0, 0
 }
 
-// Rows returns the output for the next chunk, a row per StreamOptions.FrameSubsampling frames. It
+// Rows returns the output for the next chunk, a row per Options.FrameSubsampling frames. It
 // returns no rows if frames are missing, and io.EOF after the last row of a finished stream. The
 // matrix is valid until the next call of a method. Other errors wrap ErrIvector, come from
 // exec.Computer, or are the cause of the context. After the cause of the context, Rows may be called

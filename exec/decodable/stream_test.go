@@ -23,15 +23,15 @@ import (
 type loopedRun struct {
 	name, model, ivectors string
 	period                int // frames per row of i-vectors; 0 for one per utterance
-	opts                  decodable.StreamOptions
+	opts                  decodable.Options
 }
 
 func loopedRuns() []loopedRun {
 	return []loopedRun{
-		{"lstmp_20", "lstmp.raw", "ivec.txt", 0, decodable.StreamOptions{FramesPerChunk: 20}},
-		{"lstmp_7_left3", "lstmp.raw", "ivec.txt", 0, decodable.StreamOptions{FramesPerChunk: 7, ExtraLeftContextInitial: 3}},
-		{"tdnnf_online_30", "tdnnf.mdl", "online_ivec.txt", 10, decodable.StreamOptions{FramesPerChunk: 30, FrameSubsampling: 3}},
-		{"tdnnf_ivec_21", "tdnnf.mdl", "ivec.txt", 0, decodable.StreamOptions{FramesPerChunk: 21, FrameSubsampling: 3, ExtraLeftContextInitial: 5}},
+		{"lstmp_20", "lstmp.raw", "ivec.txt", 0, decodable.Options{FramesPerChunk: 20}},
+		{"lstmp_7_left3", "lstmp.raw", "ivec.txt", 0, decodable.Options{FramesPerChunk: 7, ExtraLeftContextInitial: new(3)}},
+		{"tdnnf_online_30", "tdnnf.mdl", "online_ivec.txt", 10, decodable.Options{FramesPerChunk: 30, FrameSubsampling: 3}},
+		{"tdnnf_ivec_21", "tdnnf.mdl", "ivec.txt", 0, decodable.Options{FramesPerChunk: 21, FrameSubsampling: 3, ExtraLeftContextInitial: new(5)}},
 	}
 }
 
@@ -111,7 +111,7 @@ func TestLoopedGolden(t *testing.T) {
 	}
 }
 
-func streamer(t testing.TB, model string, opts decodable.StreamOptions) *decodable.Streamer {
+func streamer(t testing.TB, model string, opts decodable.Options) *decodable.Streamer {
 	t.Helper()
 	s, err := decodable.NewStreamer(t.Context(), readModel(t, model).Nnet, opts)
 	if err != nil {
@@ -179,7 +179,7 @@ func TestStreamsTogether(t *testing.T) {
 func TestStreamScales(t *testing.T) {
 	l := loopedRuns()[0]
 	features, ivectors := readMatrices(t, "ark:"+compute+"feats.ark")[0].rows, l.ivectorsOf(t)[0].rows
-	rows := func(opts decodable.StreamOptions) (rows []float32) {
+	rows := func(opts decodable.Options) (rows []float32) {
 		s := streamer(t, l.model, opts)
 		b, err := s.NewBatcher(t.Context(), decodable.BatcherOptions{MaxStreams: 2, MaxWait: 10 * time.Second})
 		if err != nil {
@@ -235,7 +235,7 @@ func TestStreamScales(t *testing.T) {
 
 // TestStreamMisuse: what can't be is an error, and the stream goes on.
 func TestStreamMisuse(t *testing.T) {
-	s := streamer(t, "lstmp.raw", decodable.StreamOptions{})
+	s := streamer(t, "lstmp.raw", decodable.Options{})
 	if s.FramesPerChunk() != 24 || s.IvectorDim() == 0 || s.OutputDim() == 0 || s.StateBytes() == 0 {
 		t.Errorf("chunks of %d frames, i-vectors of %d, %d columns of output, %d bytes of state", s.FramesPerChunk(), s.IvectorDim(), s.OutputDim(), s.StateBytes())
 	}
@@ -298,7 +298,7 @@ func TestStreamMisuse(t *testing.T) {
 		_, err := s.NewBatcher(t.Context(), o)
 		is(fmt.Sprint(o), err, decodable.ErrOptions)
 	}
-	for _, o := range []decodable.StreamOptions{{FramesPerChunk: -1}, {FramesPerChunk: 1 << 30}, {FrameSubsampling: -1}, {ExtraLeftContextInitial: -1}, {Priors: make([]float32, 1)}} {
+	for _, o := range []decodable.Options{{FramesPerChunk: -1}, {FramesPerChunk: 1 << 30}, {FrameSubsampling: -1}, {ExtraLeftContextInitial: new(-1)}, {Priors: make([]float32, 1)}} {
 		_, err := decodable.NewStreamer(t.Context(), readModel(t, "lstmp.raw").Nnet, o)
 		is(fmt.Sprint(o), err, decodable.ErrOptions)
 	}
@@ -308,7 +308,7 @@ component name=a type=NoOpComponent dim=1
 component-node name=a component=a input=Sum(input, IfDefined(Offset(input, -20000)))
 output-node name=output input=a
 `)
-	_, err = decodable.NewStreamer(t.Context(), far, decodable.StreamOptions{})
+	_, err = decodable.NewStreamer(t.Context(), far, decodable.Options{})
 	is("a network that looks far back", err, compile.ErrUnbounded)
 }
 

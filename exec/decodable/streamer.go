@@ -12,37 +12,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/optdb"
 )
-
-// StreamOptions are options of NewStreamer. They have the meaning of Kaldi's options of the same
-// names for looped decoding. Frames are frames of input. The zero value has Kaldi's defaults,
-// without optimization.
-type StreamOptions struct {
-	// FramesPerChunk is the number of frames of the output of a chunk. 0 means 24. It is rounded up
-	// to a multiple of FrameSubsampling and of the network's modulus.
-	FramesPerChunk int
-	// FrameSubsampling is the number of frames per row of output (frame-subsampling-factor). 0
-	// means 1.
-	FrameSubsampling int
-	// ExtraLeftContextInitial is the number of frames before the first one beyond those that the
-	// network needs; they repeat the first frame. They help recurrent networks.
-	ExtraLeftContextInitial int
-	// OnlineIvectorPeriod is the number of frames per row of Utterance.OnlineIvectors, for Run.
-	OnlineIvectorPeriod int
-	// Priors are probabilities, one per column of output. Their logarithms are subtracted from the
-	// output.
-	Priors []float32
-	// AcousticScale multiplies the output, after priors. 0 means 1.
-	AcousticScale float32
-	// ApplyExp asks for the exponential of the output, after everything else.
-	ApplyExp bool
-	// Optimizer optimizes the computations, unless it is nil.
-	Optimizer *optdb.Optimizer
-	// Threads is the number of threads of each computation; 0 means 1. Several workers use a
-	// machine better than several threads.
-	Threads int
-}
 
 // A Streamer scores live streams: frames come as they arrive, and rows of output leave as soon as
 // they can be computed, chunk by chunk. It does what Kaldi's looped decodables do. A chunk is
@@ -54,7 +24,7 @@ type StreamOptions struct {
 type Streamer struct {
 	scored
 	nn   *nnet3.Nnet
-	opts StreamOptions
+	opts Options
 
 	build sync.Mutex
 	loops []*loop // by the logarithm of the number of sequences; nil if not built
@@ -68,18 +38,15 @@ const maxSequences = 64
 // parameters; see New. The network may not be changed or used while the Streamer is in use. An error that
 // wraps compile.ErrUnbounded says why a network can't be run chunk after chunk, for example because
 // it looks at all of the future. Others wrap ErrOptions, or are those of compile.Context.
-func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts StreamOptions) (*Streamer, error) {
-	shared := Options{
-		FramesPerChunk: opts.FramesPerChunk, FrameSubsampling: opts.FrameSubsampling,
-		ExtraLeftContextInitial: &opts.ExtraLeftContextInitial, OnlineIvectorPeriod: opts.OnlineIvectorPeriod,
-		Priors: opts.Priors, AcousticScale: opts.AcousticScale, ApplyExp: opts.ApplyExp, Threads: opts.Threads,
-	}
-	n, err := shared.prepare(nn, 24)
+func NewStreamer(ctx context.Context, nn *nnet3.Nnet, opts Options) (*Streamer, error) {
+	n, err := opts.prepare(nn, 24)
 	if err != nil {
 		return nil, err
 	}
 	s := &Streamer{scored: n, opts: opts}
-	s.left += opts.ExtraLeftContextInitial
+	if extra := opts.ExtraLeftContextInitial; extra != nil {
+		s.left += *extra
+	}
 	if s.nn, err = compile.WithIvectorPeriod(nn, s.chunk); err != nil {
 		return nil, err
 	}

@@ -49,7 +49,7 @@ func TestQuantizedStreams(t *testing.T) {
 func streamsAlike(t *testing.T, c *Case, opt *optdb.Optimizer, seed uint64, name string) bool {
 	t.Helper()
 	rnd := rand.New(rand.NewPCG(seed, 6))
-	opts := decodable.StreamOptions{FramesPerChunk: 1 + rnd.IntN(12), FrameSubsampling: 1 + rnd.IntN(3), ExtraLeftContextInitial: rnd.IntN(4), Optimizer: opt}
+	opts := decodable.Options{FramesPerChunk: 1 + rnd.IntN(12), FrameSubsampling: 1 + rnd.IntN(3), ExtraLeftContextInitial: new(rnd.IntN(4)), Optimizer: opt}
 	s, err := decodable.NewStreamer(t.Context(), c.Net, opts)
 	if errors.Is(err, compile.ErrNotComputable) || errors.Is(err, compile.ErrUnbounded) {
 		return false

@@ -43,7 +43,7 @@ func TestStreams(t *testing.T) {
 			}
 			calibrate(t, c.Net, c)
 			rnd := rand.New(rand.NewPCG(seed, 3))
-			opts := decodable.StreamOptions{FramesPerChunk: 1 + rnd.IntN(12), FrameSubsampling: 1 + rnd.IntN(3), ExtraLeftContextInitial: rnd.IntN(4)}
+			opts := decodable.Options{FramesPerChunk: 1 + rnd.IntN(12), FrameSubsampling: 1 + rnd.IntN(3), ExtraLeftContextInitial: new(rnd.IntN(4))}
 			if rnd.IntN(3) > 0 {
 				opts.Optimizer = fast
 			}
@@ -108,7 +108,7 @@ func (u *utterance) dependsOnEnd(t *testing.T, c *Case) bool {
 // An utterance is random features that fill some chunks.
 type utterance struct {
 	streamer *decodable.Streamer
-	opts     decodable.StreamOptions
+	opts     decodable.Options
 	chunks   int
 }
 
@@ -137,7 +137,7 @@ func (u *utterance) requests(t *testing.T, nn *nnet3.Nnet, frames int) (*nnet3.N
 		t.Fatal(err)
 	}
 	requests, err := compile.LoopedRequests(net, compile.LoopedConfig{FramesPerChunk: frames, FrameSubsampling: max(u.opts.FrameSubsampling, 1),
-		IvectorPeriod: chunk, LeftContext: left + u.opts.ExtraLeftContextInitial, RightContext: right})
+		IvectorPeriod: chunk, LeftContext: left + *u.opts.ExtraLeftContextInitial, RightContext: right})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -55,8 +55,8 @@ func benchStream(ctx context.Context, c *tool.Console, net *networkFlags, f *str
 	if nn, err = nn.For("output"); err != nil {
 		return fmt.Errorf("%s: %w", model, err)
 	}
-	s, err := decodable.NewStreamer(ctx, nn, decodable.StreamOptions{
-		FramesPerChunk: net.chunk.Frames, FrameSubsampling: net.chunk.Subsampling, ExtraLeftContextInitial: f.initial, Optimizer: opt, Threads: threads,
+	s, err := decodable.NewStreamer(ctx, nn, decodable.Options{
+		FramesPerChunk: net.chunk.Frames, FrameSubsampling: net.chunk.Subsampling, ExtraLeftContextInitial: &f.initial, Optimizer: opt, Threads: threads,
 	})
 	switch {
 	case errors.Is(err, decodable.ErrOptions):

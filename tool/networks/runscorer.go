@@ -59,7 +59,7 @@ func (f *runFlags) scorerOf(ctx context.Context, nn *nnet3.Nnet) (scorer, error)
 	if !f.Looped {
 		return decodable.New(nn, f.Options)
 	}
-	s, err := decodable.NewStreamer(ctx, nn, f.Options.Looped())
+	s, err := decodable.NewStreamer(ctx, nn, f.Options)
 	if errors.Is(err, compile.ErrUnbounded) {
 		err = fmt.Errorf("%w (without --looped it can be scored)", err)
 	}

@@ -68,7 +68,7 @@ func run(ctx context.Context, args []string, ready func(net.Addr)) error {
 	if nn, err = nn.For("output"); err != nil { // without the outputs that only training needs
 		return err
 	}
-	streamer, err := decodable.NewStreamer(ctx, nn, decodable.StreamOptions{FramesPerChunk: *chunk, FrameSubsampling: *subsampling, Optimizer: optimizer})
+	streamer, err := decodable.NewStreamer(ctx, nn, decodable.Options{FramesPerChunk: *chunk, FrameSubsampling: *subsampling, Optimizer: optimizer})
 	if err != nil {
 		return err
 	}

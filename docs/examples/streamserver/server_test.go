@@ -39,7 +39,7 @@ func engine(t *testing.T) (*decodable.Streamer, *decodable.Batcher) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	streamer, err := decodable.NewStreamer(t.Context(), nn, decodable.StreamOptions{FramesPerChunk: 4})
+	streamer, err := decodable.NewStreamer(t.Context(), nn, decodable.Options{FramesPerChunk: 4})
 	if err != nil {
 		t.Fatal(err)
 	}
