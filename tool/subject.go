@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"slices"
 	"strings"
@@ -34,6 +35,8 @@ type Subject struct {
 	Write func(ctx context.Context, w repro.World, g *fgraph.FunctionGraph, name string) error
 	// Again makes the graphs once more. Only subjects without a [Source.Record] need it.
 	Again func() ([]*fgraph.FunctionGraph, error)
+	// Typed is how a page asks for it again. Without it, that is by the inside of a file of its first graph.
+	Typed *view.Input
 
 	// Lowered returns the graphs of another dialect that are computed in place of these, as no pass has changed
 	// them. It may be nil.
@@ -159,12 +162,19 @@ func (s *Subject) record(ctx context.Context, c *Console, arg string, f *Subject
 	if s.Again == nil {
 		return nil, fmt.Errorf("%s can't be made twice, as a page needs", fileio.Excerpt(arg, 0))
 	}
-	in.Query, in.Rules = query, f.Passes.added.Text()
-	if in.Expr, err = inside(s); err != nil {
+	if s.Typed != nil {
+		*in = *s.Typed
+	} else if in.Expr, err = inside(s); err != nil {
 		return nil, err
 	}
+	in.Query, in.Rules = query, f.Passes.added.Text()
 	watched, told := f.Watch.Start(ctx, c, s.Optimizer)
+	first := s.File.Graph
 	v, err := view.Record(watched, s.Optimizer, func() (*fgraph.FunctionGraph, error) {
+		if g := first; g != nil {
+			first = nil
+			return g, nil
+		}
 		graphs, err := s.Again()
 		if err != nil {
 			return nil, err
@@ -174,7 +184,11 @@ func (s *Subject) record(ctx context.Context, c *Console, arg string, f *Subject
 	if err != nil {
 		return nil, s.Failed(ctx, err, 0)
 	}
-	v.Recording.Title, v.Recording.Subject, v.Recording.Query = fileio.Excerpt(arg, 0), arg, query
+	title := arg
+	if isFile(arg) {
+		title = filepath.Base(arg)
+	}
+	v.Recording.Title, v.Recording.Subject, v.Recording.Query = fileio.Excerpt(title, 0), arg, query
 	return v, told()
 }
 

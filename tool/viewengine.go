@@ -96,16 +96,8 @@ func (cfg *Config) parsePlain(d *Dialect, text string) (func() (*fgraph.Function
 	}, nil
 }
 
-// Record optimizes what was typed in a dialect, and records that for a page.
-func (cfg *Config) Record(ctx context.Context, d *Dialect, in view.Input) (*view.Subject, error) {
-	db, err := cfg.Database()
-	if err != nil {
-		return nil, err
-	}
-	return cfg.recordBy(ctx, db, d, in)
-}
-
-// recordBy is Record with a database, to which it adds the rules that were typed.
+// recordBy optimizes what was typed in a dialect, and records that for a page. It adds the rules that were typed to
+// the database.
 func (cfg *Config) recordBy(ctx context.Context, db *optdb.SequenceDB, d *Dialect, in view.Input) (*view.Subject, error) {
 	opt, query, err := cfg.typed(db, d, in)
 	if err != nil {

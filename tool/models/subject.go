@@ -199,7 +199,6 @@ func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Sour
 			f.passes.Tell(c)
 			return s.subject(c)
 		},
-		Record:  f.record,
 		Profile: f.profile,
 		Tune:    f.tune,
 	}
@@ -254,7 +253,7 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 		return nil, err
 	}
 	source := ir.SourceOf(g)
-	sub := &tool.Subject{Dialect: s.text(source), Optimizer: s.opt, World: World(source, s.text(source), s.lowering(source.Dir, nil)), Write: write}
+	sub := &tool.Subject{Dialect: s.text(source), Optimizer: s.opt, World: World(source, s.text(source), s.lowering(source.Dir, nil)), Write: write, Typed: new(view.Input)}
 	sub.SetGraphs([]*fgraph.FunctionGraph{g})
 	for _, n := range s.notes() {
 		sub.File.Set(n.Name, n.Text)
@@ -366,22 +365,6 @@ func (o Options) world(_ *tool.Console, name string, head *graphfile.File) (repr
 	}
 	s := ir.SourceOf(g)
 	return World(s, o.text(s), o.lowering(s.Dir, nil)), nil
-}
-
-// record optimizes a model for a page.
-func (f *modelFlags) record(ctx context.Context, c *tool.Console, arg string, in *view.Input) (*view.Subject, error) {
-	s, err := f.open(arg)
-	if err != nil {
-		return nil, err
-	}
-	*in = view.Input{Query: s.query, Rules: f.passes.Added().Text()}
-	ctx, told := f.watch.Start(ctx, c, s.opt)
-	sub, err := view.Record(ctx, s.opt, s.graph)
-	if err != nil {
-		return nil, s.failed(ctx, c, err)
-	}
-	sub.Recording.Title, sub.Recording.Subject, sub.Recording.Query = fileio.Excerpt(filepath.Base(arg), 0), arg, s.query
-	return sub, told()
 }
 
 // profile optimizes a model, and runs it if there are runs: then the graph of tensors is optimized as well.

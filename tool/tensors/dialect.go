@@ -3,7 +3,6 @@ package tensors
 import (
 	"cmp"
 	"context"
-	"errors"
 	"flag"
 	"strings"
 
@@ -47,19 +46,13 @@ func Dialect(o Options) *tool.Dialect {
 		},
 		Parse: func(in view.Input) (func() (*fgraph.FunctionGraph, error), error) {
 			f := &exprFlags{Options: o, vars: in.Variables, grad: in.Grad}
-			return func() (*fgraph.FunctionGraph, error) {
-				scope, outputs, err := f.parse(in.Expr)
-				if err != nil {
-					return nil, err
-				}
-				return tensor.NewGraph(usedInputs(scope, outputs), outputs)
-			}, nil
+			return func() (*fgraph.FunctionGraph, error) { return f.graph(in.Expr) }, nil
 		},
-		Domain: o.domain,
-		Class:  tensorpass.Class,
+		Subjects: o.subjects,
+		Domain:   o.domain,
+		Class:    tensorpass.Class,
 	}
 	d.Rules = func(cfg *tool.Config, entries []optdb.Listing) []rulecheck.Entry { return rules(cfg, d, entries) }
-	d.Subjects = func(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source { return o.subjects(d, flags, fs) }
 	d.Verbs = []tool.Verb{o.exprVerb()}
 	return d
 }
@@ -122,16 +115,13 @@ func rules(cfg *tool.Config, d *tool.Dialect, list []optdb.Listing) []rulecheck.
 const anExpression = "an expression"
 
 // subjects are expressions.
-func (o Options) subjects(d *tool.Dialect, flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
+func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 	f := &exprFlags{Options: o, watch: flags.Watch}
 	f.declareInput(fs, "Variables of an expression")
 	return &tool.Source{
 		What: anExpression, Flags: []string{"vars", "grad"}, Claims: func(string) bool { return true },
 		Open: func(_ context.Context, c *tool.Console, arg string) (*tool.Subject, error) {
 			return f.subject(c, arg, flags.Passes)
-		},
-		Record: func(ctx context.Context, c *tool.Console, arg string, in *view.Input) (*view.Subject, error) {
-			return f.record(ctx, c, d, arg, flags.Passes, in)
 		},
 		Profile: func(ctx context.Context, c *tool.Console, arg string, runs, threads int) (*profile.Function, error) {
 			return f.measure(ctx, c, arg, flags.Passes, runs, threads)
@@ -161,49 +151,27 @@ func (f *exprFlags) subject(c *tool.Console, text string, flags *tool.Selection)
 	if err != nil {
 		return nil, err
 	}
-	scope, outputs, err := f.parse(text)
+	inputs, outputs, err := f.parse(text)
 	if err != nil {
 		return nil, err
 	}
-	inputs := usedInputs(scope, outputs)
 	g, err := tensor.NewGraph(inputs, outputs)
 	if err != nil {
 		return nil, err
 	}
-	s := &tool.Subject{Dialect: f.dialect(), Optimizer: opt, World: World(f.dialect())}
+	s := &tool.Subject{Dialect: f.dialect(), Optimizer: opt, World: World(f.dialect()), Typed: &view.Input{Expr: text, Variables: f.vars, Grad: f.grad}}
 	s.SetGraphs([]*fgraph.FunctionGraph{g})
+	s.Again = func() ([]*fgraph.FunctionGraph, error) {
+		g, err := f.graph(text)
+		return []*fgraph.FunctionGraph{g}, err
+	}
 	s.Failed = func(ctx context.Context, err error, _ int) error { return f.failed(ctx, c, err, inputs, outputs) }
 	return s, nil
 }
 
-// record optimizes an expression for a page.
-func (f *exprFlags) record(ctx context.Context, c *tool.Console, d *tool.Dialect, text string, flags *tool.Selection, in *view.Input) (*view.Subject, error) {
-	opt, err := f.use(text, flags)
-	if err != nil {
-		return nil, err
-	}
-	*in = view.Input{Expr: text, Variables: f.vars, Grad: f.grad, Query: f.query, Rules: f.added.Text()}
-	ctx, told := f.watch.Start(ctx, c, opt)
-	s, err := c.Config().Record(ctx, d, *in)
-	unknown := told()
-	if failed := (*rewrite.Error)(nil); errors.As(err, &failed) {
-		return nil, f.failedText(ctx, c, err, text)
-	}
-	if err == nil {
-		err = unknown
-	}
-	return s, err
-}
-
 // page writes a page on which to watch the expression being optimized.
 func (f *exprFlags) page(ctx context.Context, c *tool.Console, text string, opt *optdb.Optimizer) error {
-	s, err := view.Record(ctx, opt, func() (*fgraph.FunctionGraph, error) {
-		scope, outputs, err := f.parse(text)
-		if err != nil {
-			return nil, err
-		}
-		return tensor.NewGraph(usedInputs(scope, outputs), outputs)
-	})
+	s, err := view.Record(ctx, opt, func() (*fgraph.FunctionGraph, error) { return f.graph(text) })
 	if err != nil {
 		return err
 	}
@@ -216,26 +184,16 @@ func (f *exprFlags) page(ctx context.Context, c *tool.Console, text string, opt 
 	return view.WritePage(fileio.Writer(ctx, c.Data), s.Recording)
 }
 
-// failedText is failed for an expression that is not parsed.
-func (f *exprFlags) failedText(ctx context.Context, c *tool.Console, err error, text string) error {
-	scope, outputs, fault := f.parse(text)
-	if fault != nil {
-		return err
-	}
-	return f.failed(ctx, c, err, usedInputs(scope, outputs), outputs)
-}
-
 // measure optimizes an expression, and evaluates it for random arguments.
 func (f *exprFlags) measure(ctx context.Context, c *tool.Console, text string, flags *tool.Selection, runs, threads int) (*profile.Function, error) {
 	opt, err := f.use(text, flags)
 	if err != nil {
 		return nil, err
 	}
-	scope, outputs, err := f.parse(text)
+	inputs, outputs, err := f.parse(text)
 	if err != nil {
 		return nil, err
 	}
-	inputs := usedInputs(scope, outputs)
 	watched, told := f.watch.Start(ctx, c, opt)
 	fn, err := exec.NewFunction(watched, inputs, outputs, exec.FunctionOptions{Optimizer: opt, Profile: true, Threads: threads})
 	if err != nil {

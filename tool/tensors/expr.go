@@ -63,7 +63,6 @@ $0 expr --query=debug --rule='(tanh x) => (sin x)' 'tanh(x) + exp(y)*x'`,
 // exprFlags are the flags of expr.
 type exprFlags struct {
 	Options
-	database                 func() (*optdb.SequenceDB, error)
 	vars, grad, eval, format string
 	query                    string
 	added                    tool.AddedRules
@@ -75,7 +74,7 @@ type exprFlags struct {
 }
 
 func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
-	f := &exprFlags{Options: o, database: cfg.Database}
+	f := &exprFlags{Options: o}
 	f.declareInput(fs, "Variables")
 	f.added.Declare(cfg, fs)
 	f.query = tool.DefaultQuery
@@ -124,11 +123,11 @@ type exprReport struct {
 
 // run runs the verb.
 func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error {
-	scope, outputs, err := f.parse(text)
+	inputs, outputs, err := f.parse(text)
 	if err != nil {
 		return err
 	}
-	opt, err := f.optimizer()
+	opt, err := f.optimizer(c)
 	if err != nil {
 		return err
 	}
@@ -139,7 +138,6 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	); err != nil {
 		return err
 	}
-	inputs := usedInputs(scope, outputs)
 	ctx, told := f.watch.Start(ctx, c, opt)
 	// The expression as typed is compiled first. Its function copies the graph, so the optimizer
 	// can't change what its result is compared with.
@@ -185,20 +183,20 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	return f.print(ctx, c, text, opt, report, fn, values)
 }
 
-// parse returns the outputs: the expression, or its gradients.
-func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) {
+// parse returns the outputs, the expression or its gradients, and the inputs that they need.
+func (f *exprFlags) parse(text string) (inputs, outputs []*fgraph.Variable, err error) {
 	// Each call makes variables of its own, so an expression that is recorded several times is
 	// parsed as often: an optimizer owns its graph.
 	scope := f.Language.NewScope()
 	if err := scope.Declare(f.vars); err != nil {
 		return nil, nil, tool.Usagef("--vars: %v", err)
 	}
-	outputs, err := scope.Parse(text)
+	outputs, err = scope.Parse(text)
 	if err != nil {
 		return nil, nil, tool.Usagef("%s: %w%s", fileio.Excerpt(text, 0), err, pointer(text, err))
 	}
 	if f.grad == "" {
-		return scope, outputs, nil
+		return usedInputs(scope, outputs), outputs, nil
 	}
 	var wrt []*fgraph.Variable
 	for _, name := range strings.FieldsFunc(f.grad, func(r rune) bool { return r == ',' || r == ' ' }) {
@@ -215,7 +213,7 @@ func (f *exprFlags) parse(text string) (*expr.Scope, []*fgraph.Variable, error) 
 	if err != nil {
 		return nil, nil, tool.Usagef("--grad: %v", err)
 	}
-	return scope, grads, nil
+	return usedInputs(scope, grads), grads, nil
 }
 
 // declared returns the names of the inputs.
@@ -241,6 +239,15 @@ func pointer(text string, err error) string {
 // excerptSide is the number of bytes shown on each side of a place.
 const excerptSide = 60
 
+// graph returns a graph of the expression.
+func (f *exprFlags) graph(text string) (*fgraph.FunctionGraph, error) {
+	inputs, outputs, err := f.parse(text)
+	if err != nil {
+		return nil, err
+	}
+	return tensor.NewGraph(inputs, outputs)
+}
+
 // usedInputs returns the variables that the outputs depend on, in the order of their
 // declaration.
 func usedInputs(scope *expr.Scope, outputs []*fgraph.Variable) []*fgraph.Variable {
@@ -257,17 +264,24 @@ func usedInputs(scope *expr.Scope, outputs []*fgraph.Variable) []*fgraph.Variabl
 	return list
 }
 
-// optimizer selects the passes.
-func (f *exprFlags) optimizer() (*optdb.Optimizer, error) {
+// selection returns a database with the rules of the flags, and the query.
+func (f *exprFlags) selection(c *tool.Console) (*optdb.SequenceDB, optdb.Query, error) {
 	q, err := optdb.ParseQuery(f.query)
 	if err != nil {
-		return nil, tool.Usagef("%w", err)
+		return nil, q, tool.Usagef("%w", err)
 	}
-	db, err := f.database()
+	db, err := c.Config().Database()
 	if err != nil {
-		return nil, err
+		return nil, q, err
 	}
-	if q, err = f.added.Join(db, f.vocabulary(), q); err != nil {
+	q, err = f.added.Join(db, f.vocabulary(), q)
+	return db, q, err
+}
+
+// optimizer selects the passes.
+func (f *exprFlags) optimizer(c *tool.Console) (*optdb.Optimizer, error) {
+	db, q, err := f.selection(c)
+	if err != nil {
 		return nil, err
 	}
 	opt, err := db.Build(q)

@@ -6,7 +6,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -20,15 +19,8 @@ func (f *exprFlags) testCase(c *tool.Console, inputs, outputs []*fgraph.Variable
 	if err != nil {
 		return nil, err
 	}
-	q, err := optdb.ParseQuery(f.query)
+	db, q, err := f.selection(c)
 	if err != nil {
-		return nil, err
-	}
-	db, err := c.Config().Database()
-	if err != nil {
-		return nil, err
-	}
-	if q, err = f.added.Join(db, f.vocabulary(), q); err != nil {
 		return nil, err
 	}
 	cas := &repro.Case{World: World(f.Language.Dialect()), Build: db.Build, Graph: g, Query: q, Seed: f.seed}

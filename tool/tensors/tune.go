@@ -16,11 +16,10 @@ func (f *exprFlags) tune(ctx context.Context, text string, flags *tool.Selection
 	if _, err := f.use(text, flags); err != nil {
 		return nil, err
 	}
-	scope, outputs, err := f.parse(text)
+	inputs, outputs, err := f.parse(text)
 	if err != nil {
 		return nil, err
 	}
-	inputs := usedInputs(scope, outputs)
 	plain, err := exec.NewFunction(ctx, inputs, outputs, exec.FunctionOptions{})
 	if err != nil {
 		return nil, err
