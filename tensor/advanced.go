@@ -100,11 +100,7 @@ func (op advancedSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error
 	if len(in) < 2 {
 		return nil, opError(op, "needs %d arguments, not %d", 2, len(in))
 	}
-	s, err := taken(op, in[0], 1, in[1:], int(op.K))
-	if err != nil {
-		return nil, err
-	}
-	return one(s.intern()), nil
+	return inferred(taken(op, in[0], 1, in[1:], int(op.K)))
 }
 
 func (op advancedIncSubtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {

@@ -140,10 +140,7 @@ func (op blockMatmulOp) fit(codes, scales, zeros *array.Array) bool {
 // InferShape implements ShapeInferer.
 func (op blockMatmulOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	x := a.Inputs()[0]
-	dims := make([]*fgraph.Variable, TypeOf(x).NDim())
-	for d := range dims {
-		dims[d] = s.Dim(x, d)
-	}
+	dims := s.dims(x)
 	dims[len(dims)-1] = s.Dim(a.Inputs()[1], columnsOf(a.Inputs()[1]))
 	return [][]*fgraph.Variable{dims}
 }

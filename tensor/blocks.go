@@ -122,9 +122,7 @@ func Meshgrid(matrix, sparse bool, vectors ...*fgraph.Variable) []*fgraph.Variab
 		if i < 2 && n > 1 && !matrix {
 			at = 1 - i
 		}
-		order := slices.Repeat([]int{array.NewAxis}, n)
-		order[at] = 0
-		grids[i], sizes[at] = DimShuffle(v, order...), sizeOf(v, 0)
+		grids[i], sizes[at] = asDim(v, at, n), sizeOf(v, 0)
 	}
 	if !sparse {
 		for i, g := range grids {

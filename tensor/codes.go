@@ -185,10 +185,7 @@ func (op matmulIntegerOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Ke
 // InferShape implements ShapeInferer.
 func (op matmulIntegerOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	x, y := a.Inputs()[0], a.Inputs()[1]
-	dims := make([]*fgraph.Variable, TypeOf(x).NDim())
-	for d := range dims {
-		dims[d] = s.Dim(x, d)
-	}
+	dims := s.dims(x)
 	dims[len(dims)-1] = s.Dim(y, len(dims)-1)
 	return [][]*fgraph.Variable{dims}
 }

@@ -95,10 +95,5 @@ func sumFromEnd(x *fgraph.Variable, axis int) *fgraph.Variable {
 
 // reversed returns x with the elements of a dimension in reverse order.
 func reversed(x *fgraph.Variable, axis int) *fgraph.Variable {
-	indexes := make([]Index, axis+1)
-	for d := range indexes {
-		indexes[d] = SliceOf(nil, nil, 1)
-	}
-	indexes[axis].Step = -1
-	return Subtensor(x, indexes...)
+	return Subtensor(x, along(axis, SliceOf(nil, nil, -1))...)
 }

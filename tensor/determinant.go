@@ -82,11 +82,7 @@ func (op slogdetOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 }
 
 func (op matrixInverseOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	t, err := square(op, in)
-	if err != nil {
-		return nil, err
-	}
-	return one(t), nil
+	return typed(square(op, in))
 }
 
 func (op detOp) Compile(*fgraph.Apply) (Kernel, error) {

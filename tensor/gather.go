@@ -1,8 +1,6 @@
 package tensor
 
 import (
-	"slices"
-
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -20,9 +18,7 @@ func elementsAlong(name string, x, index *fgraph.Variable, axis int) *Part {
 	axis = NormalAxes(name, x, []int{axis})[0]
 	at := make([]Selector, n)
 	for d := range at {
-		order := slices.Repeat([]int{array.NewAxis}, n)
-		order[d] = 0
-		at[d] = ByTensor(DimShuffle(positions(sizeOf(index, d), 0), order...))
+		at[d] = ByTensor(asDim(positions(sizeOf(index, d), 0), d, n))
 	}
 	at[axis] = ByTensor(index)
 	return NewPart(name, x, at...)

@@ -109,8 +109,8 @@ func (i Index) bounds(n *fgraph.Variable) (start, stop *fgraph.Variable) {
 
 // Same reports whether two indexes are written in the same way.
 func (i Index) Same(j Index) bool {
-	same := func(v, w *fgraph.Variable) bool { return (v == nil) == (w == nil) && (v == nil || SameSize(v, w)) }
-	return i.Slice == j.Slice && i.Step == j.Step && same(i.Start, j.Start) && same(i.Stop, j.Stop) && same(i.By, j.By)
+	same := func(v, w *fgraph.Variable) bool { return v == w || v != nil && w != nil && SameSize(v, w) }
+	return i.Slice == j.Slice && (!i.Slice || i.Step == j.Step) && same(i.Start, j.Start) && same(i.Stop, j.Stop) && same(i.By, j.By)
 }
 
 // Plain returns the index as it is written with the fewest bounds, for a dimension of size n, which

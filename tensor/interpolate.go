@@ -56,10 +56,7 @@ func (op interpolateOp) Compile(*fgraph.Apply) (Kernel, error) {
 // InferShape implements ShapeInferer.
 func (op interpolateOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	x := a.Inputs()[0]
-	dims := make([]*fgraph.Variable, TypeOf(x).NDim())
-	for d := range dims {
-		dims[d] = s.Dim(x, d)
-	}
+	dims := s.dims(x)
 	dims[op.Axis] = s.Dim(a.Inputs()[1], 0)
 	return [][]*fgraph.Variable{dims}
 }
@@ -70,19 +67,9 @@ func (op interpolateOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.
 	last := intMap(array.Sub, sizeOf(x, d), Int(1))
 	at := Minimum(Maximum(a.Inputs()[1], Float(0)), Cast(last, array.Float64))
 	left := Cast(at, array.Int64)
-	order := make([]int, TypeOf(x).NDim())
-	selectors := make([]Selector, d+1)
-	for i := range order {
-		order[i] = array.NewAxis
-	}
-	order[d] = 0
-	for i := range selectors {
-		selectors[i] = ByIndex(Everything())
-	}
-	share := DimShuffle(Cast(Sub(at, left), TypeOf(x).DType()), order...)
+	share := asDim(Cast(Sub(at, left), TypeOf(x).DType()), d, TypeOf(x).NDim())
 	give := func(to *fgraph.Variable, at, part *fgraph.Variable) *fgraph.Variable {
-		selectors[d] = ByTensor(at)
-		return NewPart("interpolate", to, selectors...).Inc(Mul(g, part))
+		return NewPart("interpolate", to, alongBy(d, ByTensor(at))...).Inc(Mul(g, part))
 	}
 	dx := give(ZerosLike(x), left, Sub(Number(1, share), share))
 	return gradients(a, give(dx, Minimum(Add(left, Int(1)), last), share))

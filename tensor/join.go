@@ -142,18 +142,13 @@ func (op joinOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 func (op joinOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	grads := make([]*fgraph.Variable, len(a.Inputs()))
 	start := Int(0)
-	indexes := make([]Index, op.Axis+1)
-	for d := range indexes {
-		indexes[d] = Everything()
-	}
 	for i, x := range a.Inputs() {
 		n := ShapeI(x, int(op.Axis))
 		if k := TypeOf(x).Dim(int(op.Axis)); k != Unknown {
 			n = Int(k)
 		}
 		stop := intMap(array.Add, start, n)
-		indexes[op.Axis] = SliceOf(start, stop, 1)
-		grads[i] = Subtensor(out[0], indexes...)
+		grads[i] = Subtensor(out[0], along(int(op.Axis), SliceOf(start, stop, 1))...)
 		start = stop
 	}
 	return grads

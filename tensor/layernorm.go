@@ -65,12 +65,7 @@ func (op layerNormOp) Compile(*fgraph.Apply) (Kernel, error) {
 
 // InferShape implements ShapeInferer: the shape is that of x.
 func (op layerNormOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	x := a.Inputs()[0]
-	dims := make([]*fgraph.Variable, TypeOf(x).NDim())
-	for d := range dims {
-		dims[d] = s.Dim(x, d)
-	}
-	return [][]*fgraph.Variable{dims}
+	return [][]*fgraph.Variable{s.dims(a.Inputs()[0])}
 }
 
 // normWork is what an element takes, in picoseconds (Sapphire Rapids, November 2026).

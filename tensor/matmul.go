@@ -38,7 +38,7 @@ func Matmul(x, y *fgraph.Variable) *fgraph.Variable {
 
 // dropDim drops dimension d, which has size 1.
 func dropDim(x *fgraph.Variable, d int) *fgraph.Variable {
-	return DimShuffle(x, slices.Delete(upTo(TypeOf(x).NDim()), d, d+1)...)
+	return DimShuffle(x, slices.Delete(allDims(x), d, d+1)...)
 }
 
 // upTo returns 0, 1, …, n-1.
@@ -206,7 +206,7 @@ func (op matmulOp) sumTo(v, p, q *fgraph.Variable, summed []int, items func() *f
 
 // swapLast exchanges the last two dimensions.
 func swapLast(x *fgraph.Variable) *fgraph.Variable {
-	order := upTo(TypeOf(x).NDim())
+	order := allDims(x)
 	d := len(order) - 2
 	order[d], order[d+1] = order[d+1], order[d]
 	return DimShuffle(x, order...)

@@ -11,13 +11,7 @@ import (
 // names. Negative dimensions count from the end.
 
 // allDims returns the dimensions of x.
-func allDims(x *fgraph.Variable) []int {
-	list := make([]int, TypeOf(x).NDim())
-	for d := range list {
-		list[d] = d
-	}
-	return list
-}
+func allDims(x *fgraph.Variable) []int { return upTo(TypeOf(x).NDim()) }
 
 // differentAxes is NormalAxes for dimensions that must not be named twice.
 func differentAxes(op string, x *fgraph.Variable, axes []int) []int {
@@ -161,12 +155,19 @@ func AtLeast(x *fgraph.Variable, ndim int) *fgraph.Variable {
 
 // along returns the indexes that apply i to one dimension, and select everything of those before it.
 func along(axis int, i Index) []Index {
-	indexes := make([]Index, axis+1)
-	for d := range indexes {
-		indexes[d] = Everything()
-	}
-	indexes[axis] = i
-	return indexes
+	return append(slices.Repeat([]Index{Everything()}, axis), i)
+}
+
+// alongBy is along for a selector.
+func alongBy(axis int, s Selector) []Selector {
+	return append(slices.Repeat([]Selector{ByIndex(Everything())}, axis), s)
+}
+
+// asDim returns a vector as dimension d of n, of which the others have size 1.
+func asDim(v *fgraph.Variable, d, n int) *fgraph.Variable {
+	order := slices.Repeat([]int{array.NewAxis}, n)
+	order[d] = 0
+	return DimShuffle(v, order...)
 }
 
 // sizeOf returns the size of a dimension of x, as a constant if it is known.

@@ -169,11 +169,7 @@ func coveredWindows(w array.Window, d, n, out int, kind array.Pooling) error {
 }
 
 func (op poolOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	s, err := inferPool(op, op.Window, op.Ceil, op.Kind, in)
-	if err != nil {
-		return nil, err
-	}
-	return one(s.intern()), nil
+	return inferred(inferPool(op, op.Window, op.Ceil, op.Kind, in))
 }
 
 func (op poolPlacesOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {

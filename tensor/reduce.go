@@ -198,7 +198,7 @@ func Mean(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 // named, as an integer scalar; see ReduceOver.
 func CountOver(x *fgraph.Variable, axes ...int) *fgraph.Variable {
 	if len(axes) == 0 {
-		axes = upTo(TypeOf(x).NDim())
+		axes = allDims(x)
 	}
 	count := Int(1)
 	for i, d := range NormalAxes("sum", x, axes) {

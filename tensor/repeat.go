@@ -70,12 +70,7 @@ func stretch(x, n *fgraph.Variable, axis, at int) *fgraph.Variable {
 
 // takeAlong selects elements along a dimension by a tensor of integers, whose dimensions replace it.
 func takeAlong(x *fgraph.Variable, axis int, index *fgraph.Variable) *fgraph.Variable {
-	at := make([]Selector, axis+1)
-	for d := range at {
-		at[d] = ByIndex(Everything())
-	}
-	at[axis] = ByTensor(index)
-	return NewPart("take", x, at...).Get()
+	return NewPart("take", x, alongBy(axis, ByTensor(index))...).Get()
 }
 
 // TakeAlongAxis selects elements along a dimension: the result at (…, j, …) is x at (…, index[…, j, …],
@@ -89,9 +84,7 @@ func TakeAlongAxis(x, index *fgraph.Variable, axis int) *fgraph.Variable {
 	axis = NormalAxes(name, x, []int{axis})[0]
 	at := make([]Selector, n)
 	for d := range at {
-		order := slices.Repeat([]int{array.NewAxis}, n)
-		order[d] = 0
-		at[d] = ByTensor(DimShuffle(positions(sizeOf(x, d), 0), order...))
+		at[d] = ByTensor(asDim(positions(sizeOf(x, d), 0), d, n))
 	}
 	if TypeOf(index).DType() == array.Bool {
 		fail(name, "the index is a %v, not integers", index.Type())

@@ -88,6 +88,15 @@ func (s *Shapes) Dim(v *fgraph.Variable, d int) *fgraph.Variable {
 	return s.Shape(v)[d]
 }
 
+// dims returns the sizes of all dimensions of v in a slice that may be changed.
+func (s *Shapes) dims(v *fgraph.Variable) []*fgraph.Variable {
+	dims := make([]*fgraph.Variable, TypeOf(v).NDim())
+	for d := range dims {
+		dims[d] = s.Dim(v, d)
+	}
+	return dims
+}
+
 // Shape returns the sizes of all dimensions of v. The slice must not be changed.
 func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 	if dims := s.lookup(v); dims != nil {

@@ -294,7 +294,7 @@ const (
 // CompareIndexes says how what r selects of n elements lies to what w selects. If it is inside, part
 // selects it of what w selects.
 func CompareIndexes(r, w Index, n *fgraph.Variable) (part Index, o Overlap) {
-	if sameIndex(r, w) {
+	if r.Same(w) {
 		return Everything(), Inside
 	}
 	if max(r.Step, -r.Step, w.Step, -w.Step) >= far || r.Slice && r.Step == 0 || w.Slice && w.Step == 0 {
@@ -362,12 +362,6 @@ func compareRanges(r, w Index, n int) (part Index, o Overlap) {
 		a.Step = b.Step
 	}
 	return IndexOf(array.Range{Start: off / b.Step, Step: a.Step / b.Step, Count: a.Count}, b.Count), Inside
-}
-
-// sameIndex reports whether two indexes are known to be the same.
-func sameIndex(i, j Index) bool {
-	same := func(v, w *fgraph.Variable) bool { return v == w || v != nil && w != nil && SameSize(v, w) }
-	return i.Slice == j.Slice && (!i.Slice || i.Step == j.Step) && same(i.Start, j.Start) && same(i.Stop, j.Stop) && same(i.By, j.By)
 }
 
 // SelectsAll reports whether the index is known to select all n elements of a dimension, in order.

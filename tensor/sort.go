@@ -64,11 +64,7 @@ func (op sortOp) String() string    { return fmt.Sprintf("sort{axis=%d}", op.Axi
 func (op argsortOp) String() string { return fmt.Sprintf("argsort{axis=%d}", op.Axis) }
 
 func (op sortOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
-	t, err := alongAxis(op, in, op.Axis)
-	if err != nil {
-		return nil, err
-	}
-	return one(t), nil
+	return typed(alongAxis(op, in, op.Axis))
 }
 
 func (op argsortOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {

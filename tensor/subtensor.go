@@ -59,11 +59,7 @@ func (op *subtensorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	if len(in) == 0 {
 		return nil, opError(op, "needs a tensor")
 	}
-	s, err := op.infer(op, in, 1)
-	if err != nil {
-		return nil, err
-	}
-	return one(s.intern()), nil
+	return inferred(op.infer(op, in, 1))
 }
 
 // Compile implements Op.

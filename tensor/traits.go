@@ -115,6 +115,22 @@ func agree(op fgraph.Op, arg, n, m int) (int32, error) {
 // one returns the list of one output type.
 func one(t Type) []fgraph.Type { return []fgraph.Type{t} }
 
+// typed returns the list of one output type, unless there is an error.
+func typed(t Type, err error) ([]fgraph.Type, error) {
+	if err != nil {
+		return nil, err
+	}
+	return one(t), nil
+}
+
+// inferred is typed for what a type consists of.
+func inferred(s spec, err error) ([]fgraph.Type, error) {
+	if err != nil {
+		return nil, err
+	}
+	return one(s.intern()), nil
+}
+
 // shapeFault wraps an error of package array about shapes.
 func shapeFault(err error) error {
 	if err != nil {
