@@ -121,16 +121,9 @@ func Infer(ctx context.Context, j Inference) (*InferenceSummary, error) {
 	if *jobopts.Async {
 		return nil, ErrSubmitted
 	}
-	text, err := iw.readFile(ctx, summaryFile)
-	if err != nil {
-		return nil, err
-	}
 	sum := new(InferenceSummary)
-	if err := json.Unmarshal(text, sum); err != nil {
-		return nil, fmt.Errorf("%s: %w", iw.path(summaryFile), err)
-	}
-	if sum.Run != iw.Run {
-		return nil, fmt.Errorf("%s belongs to another run of the job", iw.path(summaryFile))
+	if err := decodeSummary(ctx, &iw.work, sum, &sum.Run); err != nil {
+		return nil, err
 	}
 	return sum, nil
 }
@@ -176,32 +169,12 @@ func planRecords(ctx context.Context, w *inferWork, m *onnxModel, most int) erro
 	return writeLines(ctx, &w.work, planFile, planHead{Format: format, Run: w.Run, Features: w.Records}, shards)
 }
 
-// readRecordPlan reads the plan of this run.
-func readRecordPlan(ctx context.Context, w *inferWork) (shards []recordShard, err error) {
-	var head planHead
-	err = decodeLines(ctx, &w.work, planFile, func(d *json.Decoder) error {
-		if head.Format == 0 {
-			return d.Decode(&head)
-		}
-		var s recordShard
-		if err := d.Decode(&s); err != nil {
-			return err
-		}
-		shards = append(shards, s)
-		return nil
-	})
-	if err == nil && head.Run != w.Run {
-		err = fmt.Errorf("%s belongs to another run of the job, which has begun after this one", w.path(planFile))
-	}
-	return shards, err
-}
-
 // inferPlanFn yields the shards of the plan, as JSON.
 type inferPlanFn struct{ Work inferWork }
 
 // ProcessElement emits the shards, each once.
 func (f *inferPlanFn) ProcessElement(ctx context.Context, _ []byte, emit func(string)) error {
-	shards, err := readRecordPlan(ctx, &f.Work)
+	_, shards, err := readPlanOf[recordShard](ctx, &f.Work.work)
 	if err != nil {
 		return err
 	}
@@ -293,7 +266,7 @@ type inferMergeFn struct{ Work inferWork }
 // ProcessElement is called once all shards are complete.
 func (f *inferMergeFn) ProcessElement(ctx context.Context, _ int, _ func(*string) bool) error {
 	w := &f.Work
-	shards, err := readRecordPlan(ctx, w)
+	_, shards, err := readPlanOf[recordShard](ctx, &w.work)
 	if err != nil {
 		return err
 	}

@@ -204,32 +204,17 @@ func writeLines[T any](ctx context.Context, w *work, name string, head any, list
 
 // readList reads the list of a shard.
 func readList(ctx context.Context, w *work, id string) (list []entry, err error) {
-	err = decodeLines(ctx, w, join(shardsDir, id+".list"), func(d *json.Decoder) error {
-		var e entry
-		if err := d.Decode(&e); err != nil {
-			return err
-		}
-		list = append(list, e)
-		return nil
-	})
-	return list, err
+	return decodeLines[entry](ctx, w, join(shardsDir, id+".list"), nil)
 }
 
 // readPlan reads the plan of this run.
 func readPlan(ctx context.Context, w *work) (head planHead, shards []planned, err error) {
-	first := true
-	err = decodeLines(ctx, w, planFile, func(d *json.Decoder) error {
-		if first {
-			first = false
-			return d.Decode(&head)
-		}
-		var s planned
-		if err := d.Decode(&s); err != nil {
-			return err
-		}
-		shards = append(shards, s)
-		return nil
-	})
+	return readPlanOf[planned](ctx, w)
+}
+
+// readPlanOf is readPlan for shards of any kind.
+func readPlanOf[T any](ctx context.Context, w *work) (head planHead, shards []T, err error) {
+	shards, err = decodeLines[T](ctx, w, planFile, &head)
 	if err == nil && head.Run != w.Run {
 		err = fmt.Errorf("%s belongs to another run of the job, which has begun after this one: only one may run at a time in a directory", w.path(planFile))
 	}
@@ -246,21 +231,27 @@ func readHead(ctx context.Context, w *work) (head planHead, err error) {
 	return head, json.NewDecoder(f).Decode(&head)
 }
 
-// decodeLines calls decode until the end of a file of JSON objects.
-func decodeLines(ctx context.Context, w *work, name string, decode func(*json.Decoder) error) error {
+// decodeLines reads what writeLines wrote. A head, unless it is nil, is set to the first line.
+func decodeLines[T any](ctx context.Context, w *work, name string, head any) (list []T, err error) {
 	f, err := w.store().open(ctx, w.path(name))
 	if err != nil {
-		return err
+		return nil, err
 	}
 	defer f.Close()
 	d := json.NewDecoder(bufio.NewReader(f))
-	for {
-		if err := decode(d); err == io.EOF {
-			return nil
-		} else if err != nil {
-			return fmt.Errorf("%s: %w", w.path(name), err)
+	if head != nil {
+		err = d.Decode(head)
+	}
+	for err == nil {
+		var v T
+		if err = d.Decode(&v); err == nil {
+			list = append(list, v)
 		}
 	}
+	if err != io.EOF {
+		return nil, fmt.Errorf("%s: %w", w.path(name), err)
+	}
+	return list, nil
 }
 
 // inOrderOfWork returns the IDs of shards, each once, the longest first: what takes long must not

@@ -181,18 +181,26 @@ func ofWorker(err error) error {
 // firstFailures is the number of failures that a Summary tells.
 const firstFailures = 10
 
-// readSummary reads the summary of this run.
-func readSummary(ctx context.Context, w *work) (*Summary, error) {
+// decodeSummary reads the summary of this run. run is where it says of which one it is.
+func decodeSummary(ctx context.Context, w *work, sum any, run *string) error {
 	text, err := w.readFile(ctx, summaryFile)
 	if err != nil {
-		return nil, err
+		return err
 	}
+	if err := json.Unmarshal(text, sum); err != nil {
+		return fmt.Errorf("%s: %w", w.path(summaryFile), err)
+	}
+	if *run != w.Run {
+		return fmt.Errorf("%s belongs to another run of the job: the runner ended without an error before the job was complete", w.path(summaryFile))
+	}
+	return nil
+}
+
+// readSummary reads the summary of this run.
+func readSummary(ctx context.Context, w *work) (*Summary, error) {
 	s := new(Summary)
-	if err := json.Unmarshal(text, s); err != nil {
-		return nil, fmt.Errorf("%s: %w", w.path(summaryFile), err)
-	}
-	if s.Run != w.Run {
-		return nil, fmt.Errorf("%s belongs to another run of the job: the runner ended without an error before the job was complete", w.path(summaryFile))
+	if err := decodeSummary(ctx, w, s, &s.Run); err != nil {
+		return nil, err
 	}
 	if s.Failed == 0 {
 		return s, nil
