@@ -38,8 +38,8 @@ func (c *Console) InVainIf(condition bool, why string, names ...string) error {
 	return c.InVain(why, names...)
 }
 
-// Only is InVain for all flags but those of these names.
-func (c *Console) Only(why string, names ...string) error {
+// only is InVain for all flags but those of these names.
+func (c *Console) only(why string, names ...string) error {
 	for _, f := range c.flags() {
 		if !slices.Contains(names, f.Name) {
 			return Usagef("--%s has no meaning %s", f.Name, why)

@@ -281,18 +281,18 @@ func (v Verb) help(c *Console) {
 	c.Print("\n%s--%sNAME=false leaves out %s, NAME.\n", doc, optimizationPrefix, rest)
 }
 
-// A BareFlag is a text that has a value of its own if the flag is given without one.
-type BareFlag struct {
+// A bareFlag is a text that has a value of its own if the flag is given without one.
+type bareFlag struct {
 	Value *string
 	Bare  string                  // the value of a flag without one
 	Check func(text string) error // nil: any text
 }
 
-func (b *BareFlag) String() string   { return "" }
-func (b *BareFlag) IsBoolFlag() bool { return true }
+func (b *bareFlag) String() string   { return "" }
+func (b *bareFlag) IsBoolFlag() bool { return true }
 
 // Set takes the text. A flag without a value arrives here as "true".
-func (b *BareFlag) Set(text string) error {
+func (b *bareFlag) Set(text string) error {
 	switch *b.Value = text; {
 	case text == "true":
 		*b.Value = b.Bare

@@ -36,7 +36,7 @@ $0 view --listen my.graph`,
 		Setup: func(cfg *Config, fs *flag.FlagSet) Action {
 			f := &viewFlags{cfg: cfg, SubjectFlags: declareSubject(cfg, fs)}
 			fs.StringVar(&f.output, "output", "", "Write the page to this file; \"-\" is standard output")
-			fs.Var(&BareFlag{&f.listen, anyPort, isAddress}, "listen", "Serve the page at this address; without a value at "+anyPort)
+			fs.Var(&bareFlag{&f.listen, anyPort, isAddress}, "listen", "Serve the page at this address; without a value at "+anyPort)
 			return func(ctx context.Context, c *Console, args []string) error {
 				args = f.takeAddress(args)
 				if err := WantArgs(args, 1, 1, cfg.arguments("view")); err != nil {
@@ -125,13 +125,11 @@ func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (s *vie
 		s, err = subject.record(ctx, c, arg, f.SubjectFlags, &in)
 		return f.repeatable(s), in, err
 	}
-	switch {
-	case page:
-		err = c.Only("for a page, which is finished", "output", "listen")
-	case prof:
-		err = c.Only("for a profile, which is finished", "output", "listen")
+	what := "a profile"
+	if page {
+		what = "a page"
 	}
-	if err != nil {
+	if err := c.only("for "+what+", which is finished", "output", "listen"); err != nil {
 		return nil, in, err
 	}
 	s = new(view.Subject)

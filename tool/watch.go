@@ -24,7 +24,7 @@ type Watch struct {
 // DeclareWatch declares the flags.
 func DeclareWatch(fs *flag.FlagSet) *Watch {
 	f := new(Watch)
-	fs.Var(&BareFlag{Value: &f.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules (comma-separated)")
+	fs.Var(&bareFlag{Value: &f.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules (comma-separated)")
 	fs.StringVar(&f.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
 	fs.IntVar(&f.Most, "max-rewrites", -1, "Stop after this many rewrites, unless negative; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
 	return f
