@@ -29,14 +29,8 @@ type (
 		Window array.Window
 		Groups int
 	}
-	convTransposeOp struct {
-		Window array.Window
-		Groups int
-	}
-	convWeightsOp struct {
-		Window array.Window
-		Groups int
-	}
+	convTransposeOp convOp
+	convWeightsOp   convOp
 )
 
 // Conv returns the convolution of x, [N, C, spatial…] with one to three spatial dimensions, as ONNX
@@ -97,12 +91,7 @@ func addBias(name string, y, bias *fgraph.Variable) *fgraph.Variable {
 	if n := TypeOf(y).Dim(1); b.NDim() != 1 || n != Unknown && b.Dim(0) != Unknown && b.Dim(0) != n {
 		fail(name, "a bias that is a %v for the channels of a %v", b, y.Type())
 	}
-	order := make([]int, TypeOf(y).NDim())
-	for d := range order {
-		order[d] = array.NewAxis
-	}
-	order[1] = 0
-	return Add(y, DimShuffle(bias, order...))
+	return Add(y, asDim(bias, 1, TypeOf(y).NDim()))
 }
 
 func (op convOp) String() string          { return convText("Conv", op.Window, op.Groups) }
@@ -355,13 +344,7 @@ func (op convWeightsOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Varia
 }
 
 // spatialSizes returns the sizes of x behind batch and channels.
-func spatialSizes(x *fgraph.Variable) []*fgraph.Variable {
-	var sizes []*fgraph.Variable
-	for d := 2; d < TypeOf(x).NDim(); d++ {
-		sizes = append(sizes, sizeOf(x, d))
-	}
-	return sizes
-}
+func spatialSizes(x *fgraph.Variable) []*fgraph.Variable { return dimSizes(x)[2:] }
 
 // slidBy applies one of the ops to two factors and to the sizes of like.
 func slidBy(op Op, x, y, like *fgraph.Variable) *fgraph.Variable {

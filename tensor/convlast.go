@@ -1,6 +1,8 @@
 package tensor
 
 import (
+	"slices"
+
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -12,47 +14,29 @@ import (
 // calls. The bits are those of ConvOp.
 type ConvLastOp = convLastOp
 
-type convLastOp struct {
-	Window array.Window
-	Groups int
-}
+type convLastOp convOp
 
 func (op convLastOp) String() string { return convText("ConvLast", op.Window, op.Groups) }
 
 // ToLast returns the order of dimensions that moves the second of n, the channels, behind the others.
 func ToLast(n int) []int {
-	order := []int{0}
-	for d := 2; d < n; d++ {
-		order = append(order, d)
-	}
-	return append(order, 1)
+	return append(slices.Delete(upTo(n), 1, 2), 1)
 }
 
 // ToSecond returns the order of dimensions that undoes ToLast.
 func ToSecond(n int) []int {
-	order := []int{0, n - 1}
-	for d := 1; d < n-1; d++ {
-		order = append(order, d)
-	}
-	return order
+	return slices.Insert(upTo(n-1), 1, n-1)
 }
 
 // LastWeights returns the weights of ConvLastOp for those of ConvOp.
 func LastWeights(weights *fgraph.Variable) *fgraph.Variable {
-	order := []int{}
-	for d := 2; d < TypeOf(weights).NDim(); d++ {
-		order = append(order, d)
-	}
-	return DimShuffle(weights, append(order, 1, 0)...)
+	return DimShuffle(weights, append(allDims(weights)[2:], 1, 0)...)
 }
 
 // first returns the inputs as ConvOp has them.
 func (op convLastOp) first(in []*fgraph.Variable) (x, weights *fgraph.Variable) {
 	n := op.Window.Dims + 2
-	order := []int{n - 1, n - 2}
-	for d := range op.Window.Dims {
-		order = append(order, d)
-	}
+	order := append([]int{n - 1, n - 2}, upTo(op.Window.Dims)...)
 	return DimShuffle(in[0], ToSecond(n)...), DimShuffle(in[1], order...)
 }
 

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -160,10 +161,7 @@ func (op dimShuffleOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variab
 
 func (op dimShuffleOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
 	// What was dropped had size 1 and comes back as a new dimension. What was new is dropped.
-	back := make([]int, TypeOf(a.Inputs()[0]).NDim())
-	for i := range back {
-		back[i] = array.NewAxis
-	}
+	back := slices.Repeat([]int{array.NewAxis}, TypeOf(a.Inputs()[0]).NDim())
 	for i, d := range op.order[:op.n] {
 		if d >= 0 {
 			back[d] = i

@@ -143,11 +143,7 @@ func (op joinOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variabl
 	grads := make([]*fgraph.Variable, len(a.Inputs()))
 	start := Int(0)
 	for i, x := range a.Inputs() {
-		n := ShapeI(x, int(op.Axis))
-		if k := TypeOf(x).Dim(int(op.Axis)); k != Unknown {
-			n = Int(k)
-		}
-		stop := intMap(array.Add, start, n)
+		stop := intMap(array.Add, start, sizeOf(x, int(op.Axis)))
 		grads[i] = Subtensor(out[0], along(int(op.Axis), SliceOf(start, stop, 1))...)
 		start = stop
 	}

@@ -35,11 +35,7 @@ type (
 		Window array.Window
 		Ceil   bool
 	}
-	poolGradOp struct {
-		Window array.Window
-		Ceil   bool
-		Kind   array.Pooling
-	}
+	poolGradOp poolOp
 )
 
 // MaxPool returns the largest element of each window.
@@ -317,8 +313,7 @@ func (op poolOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variabl
 	places := MustApply(PoolPlacesOp{Window: op.Window, Ceil: op.Ceil}, x)
 	// Added, because windows overlap: one element may be the largest of several.
 	flat := IncTake(ZerosLike(Flatten(x, 1)), Flatten(g, 1), Flatten(places, 1))
-	sizes := append([]*fgraph.Variable{sizeOf(x, 0), sizeOf(x, 1)}, spatialSizes(x)...)
-	return []*fgraph.Variable{Reshape(flat, sizes...)}
+	return []*fgraph.Variable{Reshape(flat, dimSizes(x)...)}
 }
 
 func (op poolGradOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {

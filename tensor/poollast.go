@@ -8,11 +8,7 @@ import (
 // PoolLastOp is PoolOp of floats with channels last: x is [N, spatial…, C].
 type PoolLastOp = poolLastOp
 
-type poolLastOp struct {
-	Window array.Window
-	Ceil   bool
-	Kind   array.Pooling
-}
+type poolLastOp poolOp
 
 func (op poolLastOp) String() string {
 	return poolText(poolName(op.Kind)+"Last", op.Window, op.Ceil, op.Kind)

@@ -59,10 +59,7 @@ func stretch(x, n *fgraph.Variable, axis, at int) *fgraph.Variable {
 	if isOne(n) {
 		return x
 	}
-	sizes := make([]*fgraph.Variable, TypeOf(x).NDim())
-	for d := range sizes {
-		sizes[d] = sizeOf(x, d)
-	}
+	sizes := dimSizes(x)
 	y := Alloc(DimShuffle(x, slices.Insert(allDims(x), at, array.NewAxis)...), slices.Insert(slices.Clone(sizes), at, n)...)
 	sizes[axis] = intMap(array.Mul, sizes[axis], n)
 	return Reshape(y, sizes...)

@@ -57,10 +57,7 @@ func Flatten(x *fgraph.Variable, ndim int) *fgraph.Variable {
 	}
 	dims := make([]*fgraph.Variable, ndim)
 	for d := range ndim - 1 {
-		dims[d] = ShapeI(x, d)
-		if n := t.Dim(d); n != Unknown {
-			dims[d] = Int(n)
-		}
+		dims[d] = sizeOf(x, d)
 	}
 	dims[ndim-1] = Int(-1)
 	return Reshape(x, dims...)

@@ -20,12 +20,7 @@ func Linspace(start, stop *fgraph.Variable, num int, endpoint bool) *fgraph.Vari
 	if endpoint {
 		steps--
 	}
-	place := make([]int, ndim+1)
-	for d := range place {
-		place[d] = array.NewAxis
-	}
-	place[0] = 0
-	y := DimShuffle(Cast(ARange(Int(0), Int(num), Int(1)), dtype), place...)
+	y := asDim(Cast(ARange(Int(0), Int(num), Int(1)), dtype), 0, ndim+1)
 	step := Sub(stop, start)
 	if steps > 0 {
 		step = TrueDiv(step, Number(float64(steps), step))

@@ -101,11 +101,7 @@ func outerProduct(x, y *fgraph.Variable, batch int) *fgraph.Variable {
 func dimSizes(x *fgraph.Variable) []*fgraph.Variable {
 	dims := make([]*fgraph.Variable, TypeOf(x).NDim())
 	for d := range dims {
-		if n := TypeOf(x).Dim(d); n != Unknown {
-			dims[d] = Int(n)
-		} else {
-			dims[d] = ShapeI(x, d)
-		}
+		dims[d] = sizeOf(x, d)
 	}
 	return dims
 }
