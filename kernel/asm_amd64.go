@@ -337,7 +337,13 @@ func quantBytesDot(t *quantTile) { panic(errNoAssembly) }
 func quantHalvedAVX2(t *quantTile)
 
 //go:noescape
+func quantNarrowAVX2(to *byte, toRow uintptr, x *byte, xRow uintptr, k, rows int, low, high *int32)
+
+//go:noescape
 func quantRowProductsAVX2(x *byte, xRow uintptr, rows, quads int, to *int32)
+
+//go:noescape
+func quantShortAVX2(t *quantTile)
 
 //go:noescape
 func quantWidenAVX2(to, from *byte, blocks, flip int)

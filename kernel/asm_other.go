@@ -252,7 +252,13 @@ func quantBytesDot(t *quantTile) { panic(errNoAssembly) }
 
 func quantHalvedAVX2(t *quantTile) { panic(errNoAssembly) }
 
+func quantNarrowAVX2(to *byte, toRow uintptr, x *byte, xRow uintptr, k, rows int, low, high *int32) {
+	panic(errNoAssembly)
+}
+
 func quantRowProductsAVX2(x *byte, xRow uintptr, rows, quads int, to *int32) { panic(errNoAssembly) }
+
+func quantShortAVX2(t *quantTile) { panic(errNoAssembly) }
 
 func quantWidenAVX2(to, from *byte, blocks, flip int) { panic(errNoAssembly) }
 

@@ -133,6 +133,7 @@ func partOf(set quantSet, w, shifts []int16, k, first, next int) integerPart {
 	n := len(shifts)
 	q := &QuantizedWeights{n: n, k: next - first, precision: Int8, set: set}
 	q.place()
+	q.placeBounds()
 	codes := make([]int32, q.k)
 	for i := range set.strips(n) {
 		from, to := set.strip(n, i)
@@ -143,7 +144,9 @@ func partOf(set quantSet, w, shifts []int16, k, first, next int) integerPart {
 				sum += int64(codes[l])
 			}
 			q.setColumn(from*set.lanes(), (to-from)*set.lanes(), j, codes, 1, sum)
+			q.bound(i, j, codes, sum)
 		}
+		q.boundStrip(i)
 	}
 	part := integerPart{codes: q}
 	for j, shift := range shifts {

@@ -29,6 +29,8 @@ type quantTile struct {
 	colSum      *float32
 	begin       *int32 // what sums begin with, by column and by row, if the set needs it
 	rowBegin    *int32
+	bounds      *[2]uint16 // of products, by steps, and what they may be, by row, for the short kernel
+	limits      *int32
 	ahead       *byte // weights that are needed next, and their end; kernels fetch and count up
 	aheadEnd    *byte
 }
@@ -90,6 +92,7 @@ type quantProduct struct {
 	sums  []float32 // of the terms before, in the rows of a block and the columns of a strip
 	pitch int
 	begin []int32 // of rows: by term, what sums begin with, if the set needs it
+	short shortRows
 	t     quantTile
 }
 
@@ -161,10 +164,12 @@ func (p *quantProduct) rectangle(ws *workspace, top, bottom, strip, end int) {
 	}
 	if p.set.halves(precision) {
 		p.begin = ws.int32s(rows * len(p.segs))
+		p.short.place(ws, &p.segs[0], rows, end-strip)
 	}
 	for b := range blocks {
 		first, next := top+b*all/blocks, top+(b+1)*all/blocks
 		p.rowProducts(first, next)
+		p.narrow(first, next)
 		for s := strip; s < end; s++ {
 			p.strip(first, next, s)
 		}
@@ -192,7 +197,11 @@ func (p *quantProduct) strip(first, next, s int) {
 			height, tiles := nextTiles(left, p.set.tileRows(precision))
 			left -= height * tiles
 			t.rows, t.tiles = height, tiles
-			p.set.tiles(t, precision)
+			if i == 0 && p.short.x != nil && t.vecs == 2 && height > 2 {
+				p.shortTiles(s)
+			} else {
+				p.set.tiles(t, precision)
+			}
 		}
 	}
 }

@@ -18,6 +18,7 @@ type QuantizedWeights struct {
 	scale     []float32 // by column
 	sum       []float32 // by column: the sum of its codes times its scale
 	begin     []int32   // by column: what sums begin with, if the set needs it
+	short     *shortBounds
 }
 
 // NewQuantizedWeights quantizes and packs w, which is W. Every column of y has a scale of its own.

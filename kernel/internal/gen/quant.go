@@ -111,6 +111,7 @@ func writeQuantTiles(e *emitter) {
 			g.rowProducts()
 			g.widen()
 			g.byteSum()
+			g.shortTiles()
 		}
 	}
 	e.suffix = suffix

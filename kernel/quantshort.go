@@ -1,0 +1,148 @@
+package kernel
+
+import (
+	"slices"
+	"unsafe"
+)
+
+// AVX2 multiplies bytes without a sign by bytes with one, and adds up two products as a word, which may be too
+// large for one. Where it is not, that takes half of the instructions of words, and less if the sums of four
+// products are words, too: only then they become integers of 32 bits. With bytes of x from 0 to r, four
+// products are words if r times the sum of the positive weights is one, and r times that of the negative ones.
+//
+// So rows of x are without their least code, which makes r small where rows have a scale that is that of a whole
+// tensor. Weights are known long before, and bounded when they are packed; tiles whose rows have too
+// large an r for a strip are computed as if there were no such kernel. All sums are exact: no bit depends on it.
+
+// maxWord is the largest word.
+const maxWord = 1<<15 - 1
+
+// shortBounds bounds the products of a column of W with bytes of 0 or 1.
+type shortBounds struct {
+	totals []int32     // by column: the sums of codes
+	terms  [][2]uint16 // by strip and eight terms of k: of four products that become one word, and of two
+	most   []uint16    // by strip: of two products, but of few terms
+}
+
+// placeBounds makes room for bounds, if there is a kernel that needs them.
+func (q *QuantizedWeights) placeBounds() {
+	if !q.set.halves(q.precision) || q.k < shortTerms || q.set.strips(q.n) < shortStrips {
+		return
+	}
+	strips := q.set.strips(q.n)
+	q.short = &shortBounds{totals: make([]int32, len(q.scale)), terms: make([][2]uint16, strips*q.quads), most: make([]uint16, strips)}
+}
+
+// bound adds a column, of strip s, whose codes add up to sum.
+func (q *QuantizedWeights) bound(s, j int, codes []int32, sum int64) {
+	b := q.short
+	if b == nil {
+		return
+	}
+	b.totals[j] = int32(sum)
+	terms := b.terms[s*q.quads:][:q.quads]
+	for i := range terms {
+		// Of eight terms, the first two of each half become one word, and so do the others.
+		var c [8]int32
+		copy(c[:], codes[8*i:])
+		for l := 0; l < 4; l += 2 {
+			two, other := signedSums(c[l], c[l+1]), signedSums(c[l+4], c[l+5])
+			four := signed{two.positive + other.positive, two.negative + other.negative}
+			terms[i] = [2]uint16{max(terms[i][0], four.largest()), max(terms[i][1], two.largest(), other.largest())}
+		}
+	}
+}
+
+// boundStrip bounds strip s, of which all columns are known.
+func (q *QuantizedWeights) boundStrip(s int) {
+	if q.short == nil {
+		return
+	}
+	// Where two products are more than a word, a kernel takes twice as long. With an eighth of such terms it is still
+	// faster than the kernel for words (Zen 4, 2026-11-29).
+	var two []uint16
+	for _, bounds := range q.short.terms[s*q.quads:][:q.quads] {
+		two = append(two, bounds[1])
+	}
+	slices.Sort(two)
+	q.short.most[s] = two[len(two)-1-len(two)/8]
+}
+
+// signed are the sums of what is positive, and of what is negative, of some numbers.
+type signed struct{ positive, negative int32 }
+
+func signedSums(a, b int32) signed { return signed{max(a, 0) + max(b, 0), -min(a, 0) - min(b, 0)} }
+
+func (s signed) largest() uint16 { return uint16(max(s.positive, s.negative)) }
+
+// shortRows are the rows of a block as bytes, for the short kernel.
+type shortRows struct {
+	x         *byte // nil if that kernel is not used
+	stride    uintptr
+	low, high []int32 // by row: the least and the greatest code
+	limits    []int32 // by the first row of a tile: what bounds may be
+}
+
+// Products of less than this don't pay for making bytes.
+const (
+	shortTerms  = 32 // also what a vector needs
+	shortStrips = 4
+)
+
+// place makes room for rows of the first term.
+func (n *shortRows) place(ws *workspace, s *QuantizedSegment, rows, strips int) {
+	*n = shortRows{}
+	if s.W.short == nil || s.Step != 1 || rows <= 3 || strips < shortStrips {
+		return
+	}
+	n.stride = uintptr(s.W.quads) * 8
+	n.x = (*byte)(unsafe.Pointer(&ws.floats(rows*int(n.stride)/4 + codeSlack)[0]))
+	n.low, n.high, n.limits = ws.int32s(rows), ws.int32s(rows), ws.int32s(rows)
+}
+
+// narrow makes bytes of rows [first, next) of the first term.
+func (p *quantProduct) narrow(first, next int) {
+	n, s := &p.short, &p.segs[0]
+	if n.x == nil {
+		return
+	}
+	x, rows := s.Rows, next-first
+	codes := &x.codes[(s.First+first)*x.stride+s.Col*x.set.codeSize(x.precision)]
+	quantNarrowAVX2(n.x, n.stride, codes, uintptr(x.stride), s.W.k, rows, &n.low[0], &n.high[0])
+	for done := 0; done < rows; {
+		height, tiles := nextTiles(rows-done, p.set.tileRows(s.W.precision))
+		for range tiles {
+			widest := int32(1)
+			for i := done; i < done+height; i++ {
+				widest = max(widest, n.high[i]-n.low[i])
+			}
+			n.limits[done] = maxWord / widest
+			done += height
+		}
+	}
+}
+
+// shortTiles computes tiles of strip s of the first term, with the short kernel where it is exact.
+func (p *quantProduct) shortTiles(s int) {
+	t, n, b := &p.t, &p.short, p.segs[0].W.short
+	fits := func(tile int) bool { return n.limits[t.done+tile*t.rows] >= int32(b.most[s]) }
+	words := *t
+	for left := t.tiles; left > 0; left -= words.tiles {
+		words.tiles, words.done, words.ahead = 1, t.done, t.ahead
+		short := fits(0)
+		for words.tiles < left && fits(words.tiles) == short {
+			words.tiles++
+		}
+		t.tiles = words.tiles
+		if !short {
+			p.set.tiles(t, Int8)
+			continue
+		}
+		panel, _ := p.set.strip(p.y.Cols, s)
+		t.x, t.xRow = (*float32)(unsafe.Pointer(n.x)), n.stride
+		t.begin, t.rowBegin = &b.totals[panel*p.set.lanes()], &n.low[0]
+		t.bounds, t.limits = &b.terms[s*p.segs[0].W.quads], &n.limits[0]
+		quantShortAVX2(t)
+		t.x, t.xRow, t.begin, t.rowBegin = words.x, words.xRow, words.begin, words.rowBegin
+	}
+}
