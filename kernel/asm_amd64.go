@@ -346,7 +346,7 @@ func quantRowProductsAVX2(x *byte, xRow uintptr, rows, quads int, to *int32)
 func quantShortAVX2(t *quantTile)
 
 //go:noescape
-func quantWidenAVX2(to, from *byte, blocks, flip int)
+func quantWidenAVX2(to *byte, toRow uintptr, from *byte, fromRow uintptr, blocks, rows int)
 
 //go:noescape
 func quantWordsAVX2(t *quantTile)

@@ -260,7 +260,9 @@ func quantRowProductsAVX2(x *byte, xRow uintptr, rows, quads int, to *int32) { p
 
 func quantShortAVX2(t *quantTile) { panic(errNoAssembly) }
 
-func quantWidenAVX2(to, from *byte, blocks, flip int) { panic(errNoAssembly) }
+func quantWidenAVX2(to *byte, toRow uintptr, from *byte, fromRow uintptr, blocks, rows int) {
+	panic(errNoAssembly)
+}
 
 func quantWordsAVX2(t *quantTile) { panic(errNoAssembly) }
 

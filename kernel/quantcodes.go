@@ -16,7 +16,6 @@ func (q *QuantizedRows) setCodes(set quantSet, codes []byte, signed bool, zero i
 		panic(errShape)
 	}
 	q.place(set, Int8, cols, rows, cols)
-	q.clearGaps()
 	// What is signed is 128 more as a code, and so is its zero.
 	flip := byte(0)
 	if signed {
@@ -33,10 +32,6 @@ func (q *QuantizedRows) setCodes(set quantSet, codes []byte, signed bool, zero i
 		row := codes[i*cols:][:cols]
 		if words {
 			to := unsafe.Slice((*uint16)(unsafe.Pointer(unsafe.SliceData(q.codes[i*q.stride:]))), cols)
-			if blocks := cols / 32; set == quantAVX2 && blocks > 0 {
-				quantWidenAVX2(&q.codes[i*q.stride], &row[0], blocks, int(flip)*(1<<16+1))
-				to, row = to[blocks*32:], row[blocks*32:]
-			}
 			for l, c := range row {
 				to[l] = uint16(c ^ flip)
 			}

@@ -91,7 +91,7 @@ type quantProduct struct {
 	grid  grid      // the shares of several threads
 	sums  []float32 // of the terms before, in the rows of a block and the columns of a strip
 	pitch int
-	begin []int32 // of rows: by term, what sums begin with, if the set needs it
+	wide  wideRows
 	short shortRows
 	t     quantTile
 }
@@ -163,12 +163,12 @@ func (p *quantProduct) rectangle(ws *workspace, top, bottom, strip, end int) {
 		p.sums = ws.floats(rows * p.pitch)
 	}
 	if p.set.halves(precision) {
-		p.begin = ws.int32s(rows * len(p.segs))
+		p.wide.place(ws, p.segs, rows)
 		p.short.place(ws, &p.segs[0], rows, end-strip)
 	}
 	for b := range blocks {
 		first, next := top+b*all/blocks, top+(b+1)*all/blocks
-		p.rowProducts(first, next)
+		p.wide.done = false
 		p.narrow(first, next)
 		for s := strip; s < end; s++ {
 			p.strip(first, next, s)
@@ -188,9 +188,6 @@ func (p *quantProduct) strip(first, next, s int) {
 	precision := p.segs[0].W.precision
 	for i := range p.segs {
 		p.segment(i, first, j)
-		if p.begin != nil {
-			t.rowBegin = &p.begin[i*(next-first)]
-		}
 		p.fetchAfter(i, j)
 		t.done = 0
 		for left := next - first; left > 0; {
@@ -198,9 +195,9 @@ func (p *quantProduct) strip(first, next, s int) {
 			left -= height * tiles
 			t.rows, t.tiles = height, tiles
 			if i == 0 && p.short.x != nil && t.vecs == 2 && height > 2 {
-				p.shortTiles(s)
+				p.shortTiles(first, next, s)
 			} else {
-				p.set.tiles(t, precision)
+				p.tiles(first, next, i)
 			}
 		}
 	}
@@ -247,21 +244,18 @@ func (p *quantProduct) fetchAfter(i, j int) {
 	t.ahead, t.aheadEnd = &w.panels[from], &w.panels[min(from+n, len(w.panels))-1]
 }
 
-// rowProducts computes what sums begin with in rows [first, next).
-func (p *quantProduct) rowProducts(first, next int) {
-	if p.begin == nil {
+// tiles computes tiles of term i, of a block of rows [first, next).
+func (p *quantProduct) tiles(first, next, i int) {
+	if precision := p.segs[i].W.precision; !p.set.halves(precision) {
+		p.set.tiles(&p.t, precision)
 		return
 	}
-	for i := range p.segs {
-		s, begin := &p.segs[i], p.begin[i*(next-first):(i+1)*(next-first)]
-		if s.W.quads == 0 {
-			clear(begin)
-			continue
-		}
-		x := s.Rows
-		at := (s.First+first*s.Step)*x.stride + s.Col*x.set.codeSize(x.precision)
-		p.set.rowProducts(&x.codes[at], uintptr(s.Step*x.stride), s.W.quads, begin)
-	}
+	p.widen(first, next)
+	t, w := &p.t, &p.wide
+	codes, row := t.x, t.xRow
+	t.x, t.xRow, t.rowBegin = (*float32)(unsafe.Pointer(&w.words[w.at[i]])), uintptr(w.stride), &w.begin[i*w.rows]
+	p.set.tiles(t, Int8)
+	t.x, t.xRow = codes, row
 }
 
 // segment prepares the tile for term i, from row first and column j on.

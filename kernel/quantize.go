@@ -127,7 +127,6 @@ func (q *QuantizedRows) quantize(set quantSet, threads *Threads, p Precision, gr
 		clear(q.params)
 		return
 	}
-	q.clearGaps()
 	part := func(j *matrixJob, i, n int) { j.rows.fill(Rows(j.x, i, n), i) }
 	if !threads.divideRows(&m, moved, part, args{x: m, rows: q}) {
 		q.fill(m, 0)
@@ -193,22 +192,6 @@ func (q *QuantizedRows) fill(m Matrix, first int) {
 			q.set.quantize(&t, q.set.words(q.precision))
 		}
 	}
-}
-
-// clearGaps clears what kernels read beyond the last code of a row, if it must not be too large for
-// sums of two to be words.
-func (q *QuantizedRows) clearGaps() {
-	if !q.set.halves(q.precision) {
-		return
-	}
-	// The weights for these columns are zero. But where multiplications are halved, a code is added
-	// to a weight before it is multiplied, and any sum that wraps would be wrong.
-	if used := q.cols * q.set.codeSize(q.precision); used < q.stride {
-		for i := range q.rows {
-			clear(q.codes[i*q.stride+used : (i+1)*q.stride])
-		}
-	}
-	clear(q.codes[q.rows*q.stride:])
 }
 
 // groups returns the number of groups of columns.

@@ -22,7 +22,6 @@ func (q *QuantizedRows) together(set quantSet, threads *Threads, p Precision, m 
 		clear(q.params)
 		return
 	}
-	q.clearGaps()
 	q.each(threads, m, searchStep)
 	scale, low, perUnit := q.commonParameters()
 	if scale != scale {
@@ -80,7 +79,6 @@ func (q *QuantizedRows) SetPatches(from *QuantizedRows, rows, cols int) {
 		panic(errShape)
 	}
 	q.place(from.set, from.precision, cols, rows, cols)
-	q.clearGaps()
 	for i := range rows {
 		q.params[2*i], q.params[2*i+1] = from.params[0], from.params[1]
 	}

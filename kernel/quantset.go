@@ -14,7 +14,7 @@ type quantSet uint8
 const (
 	quantGo      quantSet = iota // words in Go
 	quantNEON                    // words of arm64
-	quantAVX2                    // words, two multiplications at a time
+	quantAVX2                    // bytes, which become words in registers or for a block of rows
 	quantDot                     // the dot products of arm64, of signed bytes
 	quantAVXVNNI                 // the instructions of VNNI with registers of AVX2
 	quantAVX512                  // those with registers of AVX-512
@@ -80,7 +80,7 @@ func chooseQuantSet(supported []quantSet, set kernelSet, name string) quantSet {
 }
 
 // words reports whether the set holds numbers of the given precision in words, rather than bytes.
-func (s quantSet) words(p Precision) bool { return p != Int8 || s < quantDot }
+func (s quantSet) words(p Precision) bool { return p != Int8 || s < quantAVX2 }
 
 // lanes is the number of columns of a panel.
 func (s quantSet) lanes() int {
@@ -189,12 +189,6 @@ func (s quantSet) partialTiles(t *quantTile, words bool) {
 		}
 		t.done += t.rows
 	}
-}
-
-// rowProducts sets to to what rows of codes contribute to the sums of a kernel that halves
-// multiplications. Only AVX2 has such a kernel.
-func (s quantSet) rowProducts(codes *byte, apart uintptr, quads int, to []int32) {
-	quantRowProductsAVX2(codes, apart, len(to), quads, &to[0])
 }
 
 // quantize quantizes rows.

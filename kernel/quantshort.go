@@ -107,7 +107,7 @@ func (p *quantProduct) narrow(first, next int) {
 		return
 	}
 	x, rows := s.Rows, next-first
-	codes := &x.codes[(s.First+first)*x.stride+s.Col*x.set.codeSize(x.precision)]
+	codes := &x.codes[(s.First+first)*x.stride+s.Col]
 	quantNarrowAVX2(n.x, n.stride, codes, uintptr(x.stride), s.W.k, rows, &n.low[0], &n.high[0])
 	for done := 0; done < rows; {
 		height, tiles := nextTiles(rows-done, p.set.tileRows(s.W.precision))
@@ -122,8 +122,8 @@ func (p *quantProduct) narrow(first, next int) {
 	}
 }
 
-// shortTiles computes tiles of strip s of the first term, with the short kernel where it is exact.
-func (p *quantProduct) shortTiles(s int) {
+// shortTiles computes tiles of strip s of the first term, of a block of rows [first, next), with the short kernel where it is exact.
+func (p *quantProduct) shortTiles(first, next, s int) {
 	t, n, b := &p.t, &p.short, p.segs[0].W.short
 	fits := func(tile int) bool { return n.limits[t.done+tile*t.rows] >= int32(b.most[s]) }
 	words := *t
@@ -135,7 +135,7 @@ func (p *quantProduct) shortTiles(s int) {
 		}
 		t.tiles = words.tiles
 		if !short {
-			p.set.tiles(t, Int8)
+			p.tiles(first, next, 0)
 			continue
 		}
 		panel, _ := p.set.strip(p.y.Cols, s)
@@ -144,5 +144,48 @@ func (p *quantProduct) shortTiles(s int) {
 		t.bounds, t.limits = &b.terms[s*p.segs[0].W.quads], &n.limits[0]
 		quantShortAVX2(t)
 		t.x, t.xRow, t.begin, t.rowBegin = words.x, words.xRow, words.begin, words.rowBegin
+	}
+}
+
+// wideRows are the rows of a block as words, for the kernel that halves multiplications.
+type wideRows struct {
+	words  []byte
+	stride int
+	at     []int32 // by term: where its words begin in a row
+	begin  []int32 // by term and row: what sums begin with
+	rows   int
+	done   bool // for the current block
+}
+
+// place makes room for rows of all terms.
+func (w *wideRows) place(ws *workspace, segs []QuantizedSegment, rows int) {
+	*w = wideRows{at: ws.int32s(len(segs)), begin: ws.int32s(rows * len(segs)), rows: rows}
+	for i := range segs {
+		w.at[i] = int32(w.stride)
+		w.stride += wideBlocks(&segs[i]) * 64
+	}
+	words := ws.floats((rows*w.stride + codeSlack) / 4)
+	w.words = unsafe.Slice((*byte)(unsafe.Pointer(&words[0])), 4*len(words))
+}
+
+// wideBlocks is how many times 32 bytes of a row become words. What is beyond a row meets weights of zero.
+func wideBlocks(s *QuantizedSegment) int { return (s.W.k + 31) / 32 }
+
+// widen makes words of rows [first, next), unless that is done.
+func (p *quantProduct) widen(first, next int) {
+	w, rows := &p.wide, next-first
+	if w.done {
+		return
+	}
+	w.done = true
+	for i := range p.segs {
+		s, begin := &p.segs[i], w.begin[i*w.rows:][:rows]
+		if s.W.k == 0 {
+			clear(begin)
+			continue
+		}
+		x, to := s.Rows, &w.words[w.at[i]]
+		quantWidenAVX2(to, uintptr(w.stride), &x.codes[(s.First+first*s.Step)*x.stride+s.Col], uintptr(s.Step*x.stride), wideBlocks(s), rows)
+		quantRowProductsAVX2(to, uintptr(w.stride), rows, s.W.quads, &begin[0])
 	}
 }

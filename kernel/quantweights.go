@@ -105,7 +105,7 @@ func halvedProducts(codes []int32) (sum int32) {
 // place makes room for everything.
 func (q *QuantizedWeights) place() {
 	perQuad := 4 * stepBytes
-	if q.set.words(q.precision) {
+	if q.set.words(q.precision) || q.set.halves(q.precision) {
 		perQuad /= 2
 	}
 	q.quads = (q.k + perQuad - 1) / perQuad

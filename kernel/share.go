@@ -41,7 +41,7 @@ func (s kernelSet) duration(rows, cols, steps int) time.Duration {
 // duration is about how long a quantized product takes.
 func (s quantSet) duration(p Precision, rows, cols, steps int) time.Duration {
 	rate := quantRates[s]
-	if s.words(p) && !s.words(Int8) {
+	if s.words(p) && !s.words(Int8) && !s.halves(Int8) {
 		rate /= 2
 	}
 	compute := float64(rows) * float64(cols) * float64(steps) / rate

@@ -273,13 +273,14 @@ func (g *quantTiles) rowProducts() {
 	g.end()
 }
 
-// widen writes the function that makes words of bytes, 32 at a time, of which some bits are inverted.
+// widen writes the function that makes words of rows of bytes, 32 at a time.
 func (g *quantTiles) widen() {
-	g.open("quantWiden", "to, from *byte, blocks, flip int", "DI", "SI", "CX", "AX")
-	g.p("MOVQ AX, X2; VPBROADCASTD X2, Y2")
+	g.open("quantWiden", "to *byte, toRow uintptr, from *byte, fromRow uintptr, blocks, rows int", "DI", "R8", "SI", "R9", "DX", "CX")
+	g.label("row")
+	g.p("MOVQ DI, R10; MOVQ SI, R11; MOVQ DX, AX")
 	g.label("block")
-	g.p("VPMOVZXBW (SI), Y0; VPMOVZXBW 16(SI), Y1; VPXOR Y2, Y0, Y0; VPXOR Y2, Y1, Y1")
-	g.p("VMOVDQU Y0, (DI); VMOVDQU Y1, 32(DI); ADDQ $32, SI; ADDQ $64, DI; DECQ CX; JNZ  block")
+	g.p("VPMOVZXBW (R11), Y0; VPMOVZXBW 16(R11), Y1; VMOVDQU Y0, (R10); VMOVDQU Y1, 32(R10); ADDQ $32, R11; ADDQ $64, R10; DECQ AX; JNZ  block")
+	g.p("ADDQ R8, DI; ADDQ R9, SI; DECQ CX; JNZ  row")
 	g.end()
 }
 

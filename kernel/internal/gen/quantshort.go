@@ -110,28 +110,23 @@ func (g *quantTiles) addWords(row, first, second int) {
 	}
 }
 
-// narrow writes the function that makes bytes of words that are as small: what they are more than the least
-// of their row. A row has 32 words at least; the last 32 overlap those before.
+// narrow writes the function that takes the least byte of a row from each of its bytes. A row has 32 bytes at
+// least; the last 32 overlap those before.
 func (g *quantTiles) narrow() {
 	g.open("quantNarrow", "to *byte, toRow uintptr, x *byte, xRow uintptr, k, rows int, low, high *int32", "DI", "R8", "SI", "R9", "DX", "CX", "R10", "R11")
 	g.p("LEAQ -32(DX), BX")
-	bytes := func(at string) { g.p("VMOVDQU (SI)(%s*2), Y2; VPACKUSWB 32(SI)(%[1]s*2), Y2, Y2", at) }
 	g.label("row")
-	g.p("VPCMPEQB Y0, Y0, Y0; VPXOR Y1, Y1, Y1; XORQ AX, AX")
+	g.p("VMOVDQU (SI)(BX*1), Y0; VMOVDQA Y0, Y1; XORQ AX, AX")
 	g.label("search")
-	bytes("AX")
-	g.p("VPMINUB Y2, Y0, Y0; VPMAXUB Y2, Y1, Y1; ADDQ $32, AX; CMPQ AX, BX; JLE  search")
-	bytes("BX")
-	g.p("VPMINUB Y2, Y0, Y0; VPMAXUB Y2, Y1, Y1; VEXTRACTI128 $1, Y0, X2; VPMINUB X2, X0, X0; VEXTRACTI128 $1, Y1, X2; VPMAXUB X2, X1, X1")
+	g.p("VMOVDQU (SI)(AX*1), Y2; VPMINUB Y2, Y0, Y0; VPMAXUB Y2, Y1, Y1; ADDQ $32, AX; CMPQ AX, BX; JLE  search")
+	g.p("VEXTRACTI128 $1, Y0, X2; VPMINUB X2, X0, X0; VEXTRACTI128 $1, Y1, X2; VPMAXUB X2, X1, X1")
 	for shift := 8; shift > 0; shift /= 2 {
 		g.p("VPSRLDQ $%d, X0, X2; VPMINUB X2, X0, X0; VPSRLDQ $%[1]d, X1, X2; VPMAXUB X2, X1, X1", shift)
 	}
 	g.p("VPEXTRB $0, X0, AX; MOVL AX, (R10); VPEXTRB $0, X1, AX; MOVL AX, (R11); VPBROADCASTB X0, Y0; XORQ AX, AX")
 	g.label("store")
-	bytes("AX")
-	g.p("VPERMQ $0xd8, Y2, Y2; VPSUBB Y0, Y2, Y2; VMOVDQU Y2, (DI)(AX*1); ADDQ $32, AX; CMPQ AX, BX; JLE  store")
-	bytes("BX")
-	g.p("VPERMQ $0xd8, Y2, Y2; VPSUBB Y0, Y2, Y2; VMOVDQU Y2, (DI)(BX*1)")
+	g.p("VMOVDQU (SI)(AX*1), Y2; VPSUBB Y0, Y2, Y2; VMOVDQU Y2, (DI)(AX*1); ADDQ $32, AX; CMPQ AX, BX; JLE  store")
+	g.p("VMOVDQU (SI)(BX*1), Y2; VPSUBB Y0, Y2, Y2; VMOVDQU Y2, (DI)(BX*1)")
 	g.p("ADDQ R8, DI; ADDQ R9, SI; ADDQ $4, R10; ADDQ $4, R11; DECQ CX; JNZ  row")
 	g.end()
 }
