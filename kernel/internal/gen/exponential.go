@@ -20,12 +20,19 @@ func (g *vectors) exponentials() {
 		}
 	}
 	shifted := func() { g.p("VMOVUPS src, X; VSUBPS  shift, X, X"); g.exp() }
-	g.function(function{
+	exp := function{
 		name: "exp", params: "dst, src *float32, blocks int, shift float32, sums *[16]float64",
 		before: limitsAndSums,
 		body:   func(i int) { shifted(); g.p("VMOVUPS X, dst"); g.addToSums(i) },
 		after:  storeSums, streams: 4, registers: streams,
-	})
+	}
+	// With AVX2 a sum makes each of two chains longer, and they are as much as a processor looks ahead. To add up all
+	// afterwards, from the first-level cache, takes 0.77 of the time for a row of 1500 (Zen 4, 2026-11-30).
+	if g.lanes == 8 {
+		exp.body = func(int) { shifted(); g.p("VMOVUPS X, dst") }
+		exp.after = func() { g.sumStored(); storeSums() }
+	}
+	g.function(exp)
 	g.function(function{
 		name: "expSum", params: "src *float32, blocks int, shift float32, sums *[16]float64",
 		before: limitsAndSums,
@@ -218,6 +225,16 @@ func (g *vectors) firstSum() int {
 
 // sum is a register for partial sums.
 func (g *vectors) sum(i int) string { return g.vec(g.firstSum() + i) }
+
+// sumStored adds what is stored in the AX bytes from DI on to the partial sums, in the order of addToSums.
+func (g *vectors) sumStored() {
+	g.p("MOVQ AX, CX; XORQ AX, AX")
+	g.label("sum")
+	for i := range g.sums() {
+		g.p("VCVTPS2PD %d(DI)(AX*1), Y%d; VADDPD Y%[2]d, %s, %[3]s", 16*i, i, g.sum(i))
+	}
+	g.p("ADDQ $%d, AX; CMPQ AX, CX; JNE  sum", blockBytes)
+}
 
 // addToSums adds X, vector i of a block, to the partial sums.
 func (g *vectors) addToSums(i int) {
