@@ -5793,11 +5793,18 @@ not4:
 	CMPQ CX, $2
 	JEQ  to3x2
 not3:
+	CMPQ AX, $1
+	JNE  not1
+	CMPQ CX, $2
+	JEQ  to1x2
+not1:
 	RET
 to4x2:
 	JMP quantShort4x2AVX2<>(SB)
 to3x2:
 	JMP quantShort3x2AVX2<>(SB)
+to1x2:
+	JMP quantShort1x2AVX2<>(SB)
 
 TEXT quantShort4x2AVX2<>(SB), NOSPLIT, $0-8
 	MOVQ tile_xRow(DI), R9
@@ -6821,6 +6828,229 @@ wide:
 	VPADDD Y14, Y5, Y5
 	VPMADDWD Y13, Y15, Y15
 	VPADDD Y15, Y5, Y5
+	JMP  added
+
+TEXT quantShort1x2AVX2<>(SB), NOSPLIT, $0-8
+	MOVQ tile_xRow(DI), R9
+	XORQ R11, R11
+tile:
+	MOVQ tile_x(DI), SI
+	MOVQ quantTile_done(DI), AX
+	IMULQ R9, AX
+	ADDQ AX, SI
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	MOVQ tile_w(DI), BX
+	MOVQ tile_k(DI), CX
+	MOVQ quantTile_bounds(DI), R10
+	MOVQ quantTile_limits(DI), AX
+	MOVQ quantTile_done(DI), DX
+	MOVL (AX)(DX*4), DX
+	MOVQ quantTile_ahead(DI), R13
+	MOVQ quantTile_aheadEnd(DI), R12
+steps:
+	VMOVDQU 0(BX), Y12
+	VPUNPCKLWD 32(BX), Y12, Y8
+	VPUNPCKHWD 32(BX), Y12, Y9
+	VMOVDQU 64(BX), Y12
+	VPUNPCKLWD 96(BX), Y12, Y10
+	VPUNPCKHWD 96(BX), Y12, Y11
+	CMPW 2(R10), DX
+	JHI  wide
+	VPBROADCASTD 0(SI), Y12
+	VPMADDUBSW Y8, Y12, Y13
+	VPMADDUBSW Y9, Y12, Y12
+	VPMADDWD shortOnes<>(SB), Y13, Y13
+	VPADDD Y13, Y0, Y0
+	VPMADDWD shortOnes<>(SB), Y12, Y12
+	VPADDD Y12, Y1, Y1
+	VPBROADCASTD 4(SI), Y12
+	VPMADDUBSW Y10, Y12, Y13
+	VPMADDUBSW Y11, Y12, Y12
+	VPMADDWD shortOnes<>(SB), Y13, Y13
+	VPADDD Y13, Y0, Y0
+	VPMADDWD shortOnes<>(SB), Y12, Y12
+	VPADDD Y12, Y1, Y1
+added:
+	ADDQ $8, SI
+	ADDQ $128, BX
+	ADDQ $4, R10
+	DECQ CX
+	JNZ  steps
+	MOVQ R13, quantTile_ahead(DI)
+	MOVQ quantTile_begin(DI), AX
+	MOVQ quantTile_rowBegin(DI), R12
+	MOVQ quantTile_done(DI), R10
+	LEAQ (R12)(R10*4), R12
+	VPERM2I128 $0x20, Y1, Y0, Y12
+	VPERM2I128 $0x31, Y1, Y0, Y1
+	VMOVDQA Y12, Y0
+	VPBROADCASTD 0(R12), Y13
+	VPMULLD (AX), Y13, Y12
+	VPMULLD 32(AX), Y13, Y13
+	VPADDD Y12, Y0, Y0
+	VPADDD Y13, Y1, Y1
+	VCVTDQ2PS Y0, Y0
+	VCVTDQ2PS Y1, Y1
+	MOVQ quantTile_colScale(DI), AX
+	MOVQ quantTile_colSum(DI), R13
+	VMOVUPS 0(AX), Y12
+	VMULPS Y12, Y0, Y0
+	VMOVUPS 32(AX), Y13
+	VMULPS Y13, Y1, Y1
+	MOVQ quantTile_rowScale(DI), AX
+	ADDQ R11, AX
+	MOVQ quantTile_rowScaleRow(DI), R12
+	MOVQ quantTile_done(DI), R10
+	IMULQ R12, R10
+	ADDQ R10, AX
+	VBROADCASTSS (AX), Y14
+	VMULPS Y14, Y0, Y0
+	VMULPS Y14, Y1, Y1
+	VBROADCASTSS 4(AX), Y14
+	VMULPS 0(R13), Y14, Y15
+	VADDPS Y15, Y0, Y0
+	VMULPS 32(R13), Y14, Y15
+	VADDPS Y15, Y1, Y1
+	MOVQ    tile_tail(DI), R13
+	NEGQ    R13
+	LEAQ    tailMask<>+32(SB), R12
+	VMOVUPS (R12)(R13*4), Y12
+	MOVQ tile_flags(DI), R13
+	TESTQ R13, R13
+	JZ   store
+	TESTQ $const_tileMul, R13
+	JZ    sum
+	VBROADCASTSS tile_mul(DI), Y13
+	VMULPS Y13, Y0, Y0
+	VMULPS Y13, Y1, Y1
+sum:
+	TESTQ $const_tileAdd, R13
+	JZ    bias
+	MOVQ tile_q(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_qRow(DI), R12
+	MOVQ quantTile_done(DI), R10
+	IMULQ R12, R10
+	ADDQ R10, AX
+	VMOVUPS 0(AX), Y13
+	VADDPS Y13, Y0, Y0
+	VMASKMOVPS 32(AX), Y12, Y14
+	VADDPS Y14, Y1, Y1
+bias:
+	TESTQ $const_tileBias, R13
+	JZ    relu
+	MOVQ tile_bias(DI), AX
+	ADDQ R11, AX
+	VMOVUPS 0(AX), Y13
+	VADDPS Y13, Y0, Y0
+	VMASKMOVPS 32(AX), Y12, Y13
+	VADDPS Y13, Y1, Y1
+relu:
+	TESTQ $const_tileReLU, R13
+	JZ    scale
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+scale:
+	TESTQ $const_tileScale, R13
+	JZ    residual
+	MOVQ tile_scale(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_offset(DI), R12
+	ADDQ R11, R12
+	VMOVUPS 0(AX), Y13
+	VMOVUPS 0(R12), Y14
+	VMULPS Y13, Y0, Y0
+	VADDPS Y14, Y0, Y0
+	VMASKMOVPS 32(AX), Y12, Y13
+	VMASKMOVPS 32(R12), Y12, Y14
+	VMULPS Y13, Y1, Y1
+	VADDPS Y14, Y1, Y1
+residual:
+	TESTQ $const_tileResidual, R13
+	JZ    last
+	MOVQ tile_r(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_rRow(DI), R12
+	MOVQ quantTile_done(DI), R10
+	IMULQ R12, R10
+	ADDQ R10, AX
+	VBROADCASTSS tile_alpha(DI), Y13
+	VMOVUPS 0(AX), Y14
+	VMULPS Y13, Y14, Y14
+	VADDPS Y14, Y0, Y0
+	VMASKMOVPS 32(AX), Y12, Y14
+	VMULPS Y13, Y14, Y14
+	VADDPS Y14, Y1, Y1
+last:
+	TESTQ $const_tileLastReLU, R13
+	JZ    store
+	VXORPS Y13, Y13, Y13
+	VMAXPS Y0, Y13, Y0
+	VMAXPS Y1, Y13, Y1
+store:
+	MOVQ tile_y(DI), AX
+	ADDQ R11, AX
+	MOVQ tile_yRow(DI), R12
+	MOVQ quantTile_done(DI), R10
+	IMULQ R12, R10
+	ADDQ R10, AX
+	CMPQ tile_tail(DI), $8
+	JNE  partial
+	VMOVUPS Y0, 0(AX)
+	VMOVUPS Y1, 32(AX)
+	JMP next
+partial:
+	VMOVUPS Y0, 0(AX)
+	VMASKMOVPS Y1, Y12, 32(AX)
+next:
+	ADDQ $1, quantTile_done(DI)
+	DECQ quantTile_tiles(DI)
+	JNZ  tile
+	VZEROUPPER
+	RET
+wide:
+	VPSRAW $8, Y8, Y13
+	VPSLLW $8, Y8, Y12
+	VPSRAW $8, Y12, Y12
+	VPBROADCASTD 0(SI), Y14
+	VPSRLW $8, Y14, Y15
+	VPAND lowBytes<>(SB), Y14, Y14
+	VPMADDWD Y12, Y14, Y14
+	VPADDD Y14, Y0, Y0
+	VPMADDWD Y13, Y15, Y15
+	VPADDD Y15, Y0, Y0
+	VPSRAW $8, Y9, Y13
+	VPSLLW $8, Y9, Y12
+	VPSRAW $8, Y12, Y12
+	VPBROADCASTD 0(SI), Y14
+	VPSRLW $8, Y14, Y15
+	VPAND lowBytes<>(SB), Y14, Y14
+	VPMADDWD Y12, Y14, Y14
+	VPADDD Y14, Y1, Y1
+	VPMADDWD Y13, Y15, Y15
+	VPADDD Y15, Y1, Y1
+	VPSRAW $8, Y10, Y13
+	VPSLLW $8, Y10, Y12
+	VPSRAW $8, Y12, Y12
+	VPBROADCASTD 4(SI), Y14
+	VPSRLW $8, Y14, Y15
+	VPAND lowBytes<>(SB), Y14, Y14
+	VPMADDWD Y12, Y14, Y14
+	VPADDD Y14, Y0, Y0
+	VPMADDWD Y13, Y15, Y15
+	VPADDD Y15, Y0, Y0
+	VPSRAW $8, Y11, Y13
+	VPSLLW $8, Y11, Y12
+	VPSRAW $8, Y12, Y12
+	VPBROADCASTD 4(SI), Y14
+	VPSRLW $8, Y14, Y15
+	VPAND lowBytes<>(SB), Y14, Y14
+	VPMADDWD Y12, Y14, Y14
+	VPADDD Y14, Y1, Y1
+	VPMADDWD Y13, Y15, Y15
+	VPADDD Y15, Y1, Y1
 	JMP  added
 
 // func quantNarrowAVX2(to *byte, toRow uintptr, x *byte, xRow uintptr, k, rows int, low, high *int32)

@@ -194,7 +194,7 @@ func (p *quantProduct) strip(first, next, s int) {
 			height, tiles := nextTiles(left, p.set.tileRows(precision))
 			left -= height * tiles
 			t.rows, t.tiles = height, tiles
-			if i == 0 && p.short.x != nil && t.vecs == 2 && height > 2 {
+			if i == 0 && p.short.x != nil && t.vecs == 2 && height != 2 {
 				p.shortTiles(first, next, s)
 			} else {
 				p.tiles(first, next, i)

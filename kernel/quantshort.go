@@ -92,7 +92,7 @@ const (
 // place makes room for rows of the first term.
 func (n *shortRows) place(ws *workspace, s *QuantizedSegment, rows, strips int) {
 	*n = shortRows{}
-	if s.W.short == nil || s.Step != 1 || rows <= 3 || strips < shortStrips {
+	if s.W.short == nil || s.Step != 1 || strips < shortStrips {
 		return
 	}
 	n.stride = uintptr(s.W.quads) * 8

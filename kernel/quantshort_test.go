@@ -9,7 +9,7 @@ import (
 func TestShortProducts(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 10))
 	for trial := range 200 {
-		rows, n, k := 4+r.IntN(20), 49+r.IntN(40), 32+r.IntN(100)
+		rows, n, k := 1+r.IntN(20), 49+r.IntN(40), 32+r.IntN(100)
 		// The least of 255 in every third row has tiles of both kinds.
 		spread := []int{0, 1, 64, 128, 170, 255}[r.IntN(6)]
 		codes, w := make([]byte, rows*k), make([]int16, n*k)

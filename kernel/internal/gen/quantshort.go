@@ -12,7 +12,7 @@ func (g *quantTiles) shortTiles() {
 	g.words("shortOnes", 0x0001000100010001)
 	g.words("lowBytes", 0x00ff00ff00ff00ff)
 	name := func(rows, n int) string { return fmt.Sprintf("quantShort%dx%d%s<>", rows, n, g.suffix) }
-	all := [][2]int{{4, 2}, {3, 2}}
+	all := [][2]int{{4, 2}, {3, 2}, {1, 2}}
 	g.dispatch("quantShort", "t *quantTile", all, name)
 	for _, k := range all {
 		g.rows, g.n = k[0], k[1]
@@ -47,12 +47,22 @@ func (g *quantTiles) shortKernel(name string) {
 	g.p("MOVQ quantTile_limits(DI), AX; MOVQ quantTile_done(DI), DX; MOVL (AX)(DX*4), DX")
 	g.p("MOVQ quantTile_ahead(DI), R13; MOVQ quantTile_aheadEnd(DI), R12")
 	g.label("steps")
-	g.fetchNext()
+	if g.rows > 1 {
+		g.fetchNext()
+	}
 	for i := range 2 {
 		g.p("VMOVDQU %d(BX), Y12; VPUNPCKLWD %d(BX), Y12, Y%d; VPUNPCKHWD %[2]d(BX), Y12, Y%[4]d", 64*i, 64*i+32, 8+2*i, 9+2*i)
 	}
-	g.p("CMPW (R10), DX; JHI  apart")
+	if g.rows > 1 {
+		g.p("CMPW (R10), DX; JHI  apart")
+	} else {
+		g.p("CMPW 2(R10), DX; JHI  wide")
+		g.twoByTwo()
+	}
 	for row := range g.rows {
+		if g.rows == 1 {
+			break
+		}
 		x := quantRows[row]
 		g.p("VPBROADCASTD (%s), Y12; VPMADDUBSW Y8, Y12, Y13; VPMADDUBSW Y9, Y12, Y12", x)
 		g.p("VPBROADCASTD 4(%s), Y14; VPMADDUBSW Y10, Y14, Y15; VPMADDUBSW Y11, Y14, Y14", x)
@@ -76,16 +86,13 @@ func (g *quantTiles) shortKernel(name string) {
 	g.epilogue()
 	g.p("ADDQ $%d, quantTile_done(DI); DECQ quantTile_tiles(DI); JNZ  tile", g.rows)
 	g.end()
-	// Two products at a time, where four may be more than a word.
-	g.label("apart")
-	g.p("CMPW 2(R10), DX; JHI  wide")
-	for row := range g.rows {
-		for i := range 2 {
-			g.p("VPBROADCASTD %d(%s), Y12; VPMADDUBSW Y%d, Y12, Y13; VPMADDUBSW Y%d, Y12, Y12", 4*i, quantRows[row], 8+2*i, 9+2*i)
-			g.addWords(row, 13, 12)
-		}
+	if g.rows > 1 {
+		// Two products at a time, where four may be more than a word.
+		g.label("apart")
+		g.p("CMPW 2(R10), DX; JHI  wide")
+		g.twoByTwo()
+		g.p("JMP  added")
 	}
-	g.p("JMP  added")
 	// Words, even bytes and odd ones, where two may be.
 	g.label("wide")
 	for i := range 2 {
@@ -101,6 +108,16 @@ func (g *quantTiles) shortKernel(name string) {
 		}
 	}
 	g.p("JMP  added")
+}
+
+// twoByTwo adds the products of the current steps, two at a time.
+func (g *quantTiles) twoByTwo() {
+	for row := range g.rows {
+		for i := range 2 {
+			g.p("VPBROADCASTD %d(%s), Y12; VPMADDUBSW Y%d, Y12, Y13; VPMADDUBSW Y%d, Y12, Y12", 4*i, quantRows[row], 8+2*i, 9+2*i)
+			g.addWords(row, 13, 12)
+		}
+	}
 }
 
 // addWords adds the words of two registers to the sums of a row.
