@@ -51,3 +51,17 @@ func TestExactlyWrong(t *testing.T) {
 		t.Errorf("a division by zero: %q", text)
 	}
 }
+
+// TestSmallestQuotient: a quotient by a quotient that is rounded to the smallest number of all is off by more than
+// rounding is elsewhere, which refutes no rule.
+func TestSmallestQuotient(t *testing.T) {
+	rule := pattern.Rule{Name: "found_mul_x_true_div_y_z_is_true_div_y_true_div_z_x", Tags: []string{"unsafe_nan"}}
+	w, err := pattern.ParseRewrite("(mul x (true_div y z)) <=> (true_div y (true_div z x))")
+	if err != nil {
+		t.Fatal(err)
+	}
+	rule.Cases = []pattern.Rewrite{w}
+	if r := check(t, []pattern.Rule{rule}, rulecheck.Options{Seed: 7})[0]; !r.Kept {
+		t.Errorf("%s: %s", r.Class, r.Counterexample)
+	}
+}

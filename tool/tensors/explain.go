@@ -91,6 +91,12 @@ func (h hull) widened(smallest, eps float64) hull {
 		h.low /= 2
 	case math.IsInf(h.low, -1) && h.high < 0:
 		h.high /= 2
+	// A range on both sides of a pole is that of a quotient by a few of the smallest numbers, of which one is off by
+	// half of it: 1/(z/x) where z/x is rounded to the smallest number.
+	case math.IsInf(h.high, 1) && h.low < 0:
+		h.low *= 2
+	case math.IsInf(h.low, -1) && h.high > 0:
+		h.high *= 2
 	}
 	return h
 }
