@@ -125,6 +125,47 @@ func TestServer(t *testing.T) {
 	}
 }
 
+// TestFind: of the rules in relalg.rules, the search finds those that formulas of parameters are not needed for, and
+// some that nobody wrote.
+func TestFind(t *testing.T) {
+	if testing.Short() {
+		t.Skip("it takes 20 seconds")
+	}
+	for _, c := range []struct{ flags, want string }{
+		{"--ops=Project,Sort,Aggregate|--types=[a, b, f]", `
+(Aggregate{p} (Project{q} x)) => (Aggregate{p} x) # drop_project_before_aggregate
+(Project{p} (Project{q} x)) => (Project{p} x) # merge_projects
+(Project{p} (Sort{q} x)) <=> (Sort{q} (Project{p} x)) # project_before_sort
+(Aggregate{p} (Sort{q} x)) => (Aggregate{p} x)`},
+		{"--ops=Filter,Sort,Project|--types=[a, b]", `
+(Project{p} x) => x # drop_project
+(Filter{p} (Project{q} x)) <=> (Project{q} (Filter{p} x)) # filter_before_project
+(Filter{p} (Sort{q} x)) <=> (Sort{q} (Filter{p} x)) # filter_before_sort
+(Sort{p} (Sort{q} x)) => (Sort{p} x)`},
+		{"--ops=Filter,Aggregate|--types=[a, b]", `
+(Aggregate{p} (Filter{q} x)) <=> (Filter{q} (Aggregate{p} x)) # filter_before_aggregate`},
+		{"--ops=Filter,Join,LeftJoin|--types=[a, b]; [c, d]", `
+(Filter{p} (LeftJoin{q} x y)) => (LeftJoin{q} (Filter{p} x) y) # filter_into_left_join
+(Filter{p} (Join{q} x y)) && uses(p, y) <=> (Filter{p} (LeftJoin{q} x y)) && uses(p, y) # left_join_to_join
+(Filter{p} (LeftJoin{p} x y)) => (Join{p} x y)`},
+		{"--ops=Join,LeftJoin|--types=[a, b]; [c, d]; [e]", `
+(Join{p} x (Join{q} y z)) <=> (Join{q} y (Join{p} z x)) # associate_joins
+(Join{p} x (LeftJoin{q} y z)) <=> (LeftJoin{q} (Join{p} x y) z) # join_before_left_join, join_after_left_join
+(LeftJoin{p} (LeftJoin{q} x y) z) <=> (LeftJoin{q} (LeftJoin{p} x z) y)`},
+	} {
+		t.Run(c.flags, func(t *testing.T) {
+			t.Parallel()
+			args := append([]string{"rule", "find", "--known=none", "--vars=1", "--time=0"}, strings.Split(c.flags, "|")...)
+			out := call(t, program, 0, args...)
+			for line := range strings.Lines(strings.TrimSpace(c.want)) {
+				if rule, _, _ := strings.Cut(strings.TrimSpace(line), " # "); !strings.Contains(out, "    "+rule+"\n") {
+					t.Errorf("no %s in\n%s", rule, out)
+				}
+			}
+		})
+	}
+}
+
 // TestWrongRules: the machine finds rules that are wrong, and shows tables.
 func TestWrongRules(t *testing.T) {
 	for _, rule := range []string{
