@@ -13,9 +13,12 @@ import (
 // How many of the smallest candidates are looked at for those of which most others are instances, and how many of
 // them become rules before the others are asked whether they follow.
 const (
-	window = 256
+	window = 1024
 	picks  = 16
 )
+
+// maxAlone bounds the candidates that are asked about one by one, each of which takes 20 ms.
+const maxAlone = 2000
 
 // choose finds rules from which candidates follow. To check a rule takes a hundred times as long as to derive a
 // candidate, so the rules of which most candidates are instances come first, and each time some are found, all
@@ -29,17 +32,21 @@ func (s *search) choose(ctx context.Context, list []*candidate) (err error) {
 		switch {
 		case s.late():
 			return nil
-		case len(left) == 0 && how.Nodes == onePair.Nodes:
+		case len(left) == 0 && (how.Nodes == onePair.Nodes || len(list) > maxAlone):
 			return nil
 		case len(left) == 0:
 			// Of many pairs together some follow only because terms of others are there.
 			left, how = slices.DeleteFunc(slices.Clone(list), s.refuted), onePair
 			continue
 		case s.full():
-			// Those that follow from later ones make room for more.
-			if err := s.reduce(ctx); err != nil || s.full() {
+			// Those that follow from later ones make room for more. What followed by them is asked again, which a few
+			// are not worth.
+			before := len(s.result.Found)
+			if err := s.reduce(ctx); err != nil || before-len(s.result.Found) < picks/2 {
 				return err
 			}
+			left, how = slices.DeleteFunc(slices.Clone(list), s.refuted), manyPairs
+			continue
 		}
 		if left, err = s.pick(ctx, left); err != nil {
 			return err
@@ -52,16 +59,17 @@ func (s *search) full() bool { return s.o.Rules > 0 && len(s.result.Found) >= s.
 
 // pick makes rules of some candidates, and returns the others, without those that follow from these rules.
 func (s *search) pick(ctx context.Context, left []*candidate) ([]*candidate, error) {
-	n := picks
+	n, part := picks, 4
 	if s.o.Rules > 0 {
-		n = min(n, s.o.Rules-len(s.result.Found))
+		// Where there may be few rules, none goes to a small candidate that has few instances.
+		n, part = min(n, s.o.Rules-len(s.result.Found)), 2
 	}
 	done := make(map[*candidate]bool)
 	rules := slices.Clone(s.rules)
 	var chosen []*candidate
 	g := s.newGains(left)
 	for len(chosen) < n && !s.late() {
-		c := g.best()
+		c := g.best(part)
 		if c == nil {
 			break
 		}
@@ -98,27 +106,32 @@ func (s *search) reduce(ctx context.Context) error {
 	return nil
 }
 
-// share counts the candidates that the rules derive. Of those that they do not, some are wrong, which more values
-// than those that tell terms apart show.
+// share counts the candidates that the rules derive, or estimates from some that are drawn, together or else alone. Of
+// those that they do not, some are wrong, which more values than those that tell terms apart show.
 func (s *search) share(ctx context.Context, list []*candidate) error {
 	list = slices.DeleteFunc(slices.Clone(list), s.refuted)
-	left, err := underived(ctx, s.d, onePair, s.rules, list)
+	total := weigh(list)
+	some := s.sample(list, 0, maxAlone)
+	each := total / max(weigh(some), 1)
+	left, err := underived(ctx, s.d, manyPairs, s.rules, some)
 	if err != nil {
 		return err
 	}
-	left = slices.DeleteFunc(left, func(c *candidate) bool { return c.same })
-	count := func(list []*candidate) float64 {
-		n := 0.0
-		for _, c := range list {
-			n += map[bool]float64{false: 1, true: s.each}[c.drawn]
-		}
-		return n
+	if left, err = underived(ctx, s.d, onePair, s.rules, left); err != nil {
+		return err
 	}
-	all := count(list)
-	s.result.Derived = int(all - count(left))
-	s.result.Candidates = int(all - count(slices.DeleteFunc(left, func(c *candidate) bool { return s.plausible(ctx, c) })))
-	s.result.Drawn = s.each > 1
+	left = slices.DeleteFunc(left, func(c *candidate) bool { return c.same })
+	s.result.Derived = int(total - float64(each*weigh(left)))
+	s.result.Candidates = int(total - float64(each*weigh(slices.DeleteFunc(left, func(c *candidate) bool { return s.plausible(ctx, c) }))))
+	s.result.Drawn = len(some) < len(list) || total > float64(len(list))
 	return nil
+}
+
+func weigh(list []*candidate) (n float64) {
+	for _, c := range list {
+		n += c.weight
+	}
+	return n
 }
 
 // gains say which candidates are instances of which.
@@ -156,9 +169,9 @@ func root(e pattern.Expr) string {
 	return ""
 }
 
-// best takes the first of the candidates, which is the smallest, of which a quarter as many are instances that no
-// other one covers as of any.
-func (g *gains) best() *candidate {
+// best takes the first of the candidates, which is the smallest, of which a part as many are instances that no other
+// one covers as of any.
+func (g *gains) best(part int) *candidate {
 	left, most := make([]int, len(g.covers)), 0
 	for k, covers := range g.covers {
 		if g.taken[k] {
@@ -174,7 +187,7 @@ func (g *gains) best() *candidate {
 	if most == 0 {
 		return nil
 	}
-	k := slices.IndexFunc(left, func(n int) bool { return 4*n >= most })
+	k := slices.IndexFunc(left, func(n int) bool { return part*n >= most })
 	g.taken[k] = true
 	return g.list[k]
 }

@@ -20,11 +20,13 @@ type theory struct {
 }
 
 // The limits of saturation: for many pairs at once, which drops most of what follows; for one; and for a rule that is
-// dropped, since what follows from it has to follow from the others with one step more.
+// dropped, since what follows from it has to follow from the others with one step more. Of a set of rules that is to be
+// small and not minimal, only those are dropped that others say nearly as well.
 var (
 	manyPairs = saturate.Pass{Nodes: 8000, Laps: 4, Matches: 2000}
 	onePair   = saturate.Pass{Nodes: 4000, Laps: 8, Matches: 1000}
 	easily    = saturate.Pass{Nodes: 2000, Laps: 4, Matches: 1000}
+	trivially = saturate.Pass{Nodes: 500, Laps: 2, Matches: 1000}
 )
 
 // batch is how many pairs are asked about at once.
@@ -148,6 +150,50 @@ func (t *theory) alone(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool
 		equal, err := t.ask(ctx, [][2]*fgraph.Variable{p})
 		return err == nil && equal[0], err
 	})
+}
+
+// independent returns those of a list of rules that do not follow from the others and from known ones. The last
+// ones go first.
+func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewriter, list []T, of func(T) theorem) ([]T, error) {
+	// What has gone must follow from what stays: from a rule that goes later, too, it may only follow because that
+	// was there, since a rule from left to right does not say how to get back.
+	var gone [][2]*fgraph.Variable
+	limits := easily
+	if s.o.Rules > 0 {
+		limits = trivially
+	}
+	for i := len(list) - 1; i >= 0; i-- {
+		this := of(list[i])
+		if this.general && len(this.more) == 0 {
+			continue // of whose parameters there is one instance only
+		}
+		others := slices.Clone(known)
+		for k, x := range list {
+			if k != i {
+				others = append(others, of(x).rule)
+			}
+		}
+		t, err := newTheory(s.d, limits, others)
+		if err != nil {
+			return nil, err
+		}
+		pairs := append(slices.Clip(this.more), this.sides)
+		equal, err := t.ask(ctx, pairs)
+		if err != nil {
+			return nil, err
+		}
+		if slices.Contains(equal, false) {
+			continue
+		}
+		pairs = append(pairs, gone...)
+		if equal, err = t.alone(ctx, pairs); err != nil {
+			return nil, err
+		}
+		if !slices.Contains(equal, false) {
+			list, gone = slices.Delete(list, i, i+1), pairs
+		}
+	}
+	return list, nil
 }
 
 // Follow reports which pairs of variables are equal by rules, read in both directions.

@@ -35,7 +35,7 @@ type Options struct {
 	Same  func(ctx context.Context, left, right *fgraph.Variable) bool
 	// Allowed restricts the applies of terms. It may be nil.
 	Allowed func(*fgraph.Apply) bool
-	// Most bounds the candidates: half of them are the smallest, the others are drawn; 20000 by default.
+	// Most bounds the candidates: half of them are the smallest, the others are drawn; 10000 by default.
 	Most int
 	// Rules bounds the rules if it is not 0: those of which most candidates are instances are found first.
 	Rules int
@@ -49,7 +49,7 @@ type Options struct {
 const (
 	defaultVars = 3
 	defaultSize = 2
-	defaultMost = 20000
+	defaultMost = 10000
 )
 
 // maxRounds bounds how often a search is repeated with the values for which rules were wrong.
@@ -112,7 +112,6 @@ type search struct {
 	result  *Result
 	given   []rewrite.NodeRewriter // Options.Known, and what folding computes
 	rules   []rewrite.NodeRewriter // these, and what was found
-	each    float64                // how many one that is drawn stands for
 	wide    map[uint64]*space      // other values, by the leaves of which the guard holds
 }
 
@@ -188,7 +187,12 @@ func enumerate(ctx context.Context, d rulecheck.Explorer, o *Options, known []ma
 	}
 	for size := 1; size <= o.Size && ctx.Err() == nil; size++ {
 		sp.grow(ctx)
-		o.Progress(fmt.Sprintf("size %d: %d terms, %d classes, %d candidates", size, sp.terms, len(sp.classes), len(sp.pairs)))
+		o.Progress(fmt.Sprintf("size %d: %d terms, %d classes, %d candidates", size, sp.terms, len(sp.classes), len(sp.pairs)+sp.of))
+	}
+	for _, level := range sp.bySize {
+		for _, t := range level {
+			t.values = nil // which were what takes most of the memory
+		}
 	}
 	return sp, nil
 }
@@ -209,8 +213,17 @@ func (s *search) round(ctx context.Context) (err error) {
 	list := slices.DeleteFunc(s.space.candidates(), s.refuted)
 	s.result.Terms, s.result.Classes = s.space.terms, len(s.space.classes)
 	// What holds under a guard comes last: it mostly follows from what holds without, by what the guard says.
-	always := s.sample(slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return c.cond }))
-	s.result.Candidates = len(always)
+	all := slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return c.cond })
+	s.result.Candidates = len(all)
+	// Most of what large terms say follows from what small ones say, in few steps. A set of few rules that is chosen for
+	// all of them at once lacks those.
+	if s.o.Rules > 0 && s.o.Size > defaultSize {
+		small := slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool { return max(c.left.size, c.right.size) > defaultSize })
+		if err := s.choose(ctx, small[:min(len(small), s.o.Most)]); err != nil {
+			return err
+		}
+	}
+	always := s.sample(all, s.o.Most/2, s.o.Most)
 	if err := s.choose(ctx, always); err != nil {
 		return err
 	}
@@ -222,14 +235,17 @@ func (s *search) round(ctx context.Context) (err error) {
 			return err
 		}
 	}
+	before := len(s.result.Found)
 	if err := s.reduce(ctx); err != nil {
 		return err
 	}
 	// What followed by way of a rule that is gone may need one again.
-	if err := s.choose(ctx, always); err != nil {
-		return err
+	if len(s.result.Found) < before {
+		if err := s.choose(ctx, always); err != nil {
+			return err
+		}
 	}
-	return s.share(ctx, always)
+	return s.share(ctx, all)
 }
 
 // folding returns what is known, and what is to be known of numbers.
@@ -245,23 +261,17 @@ func (s *search) folding() ([]rewrite.NodeRewriter, error) {
 	return compatible(append(list, rule)), nil
 }
 
-// sample bounds candidates: the smaller half of what is kept are the smallest, and the others are drawn, so that the
-// share of them that follows is about that of all.
-func (s *search) sample(list []*candidate) []*candidate {
-	s.each = 1
-	if len(list) <= s.o.Most {
+// sample bounds candidates: some are the first, which are the smallest, and the others are drawn.
+func (s *search) sample(list []*candidate, first, most int) []*candidate {
+	if len(list) <= most {
 		return list
 	}
-	small := s.o.Most / 2
-	rest := list[small:]
-	s.each = float64(len(rest)) / float64(s.o.Most-small)
-	rng := rand.New(rand.NewPCG(s.o.Seed, 1))
+	list = slices.Clone(list)
+	rest := list[first:]
+	rng := rand.New(rand.NewPCG(s.o.Seed, 1+uint64(first)))
 	rng.Shuffle(len(rest), func(i, j int) { rest[i], rest[j] = rest[j], rest[i] })
-	list = list[:s.o.Most]
-	for i, c := range list {
-		c.drawn = i >= small
-	}
-	slices.SortStableFunc(list[small:], compare)
+	list = list[:most]
+	slices.SortStableFunc(list[first:], compare)
 	return list
 }
 
@@ -404,44 +414,4 @@ func (s *search) accept(ctx context.Context, chosen []*candidate) (refuted bool,
 		}
 	}
 	return refuted, ctx.Err()
-}
-
-// independent returns those of a list of rules that do not follow from the others and from known ones. The last
-// ones go first.
-func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewriter, list []T, of func(T) theorem) ([]T, error) {
-	// What has gone must follow from what stays: from a rule that goes later, too, it may only follow because that
-	// was there, since a rule from left to right does not say how to get back.
-	var gone [][2]*fgraph.Variable
-	for i := len(list) - 1; i >= 0; i-- {
-		this := of(list[i])
-		if this.general && len(this.more) == 0 {
-			continue // of whose parameters there is one instance only
-		}
-		others := slices.Clone(known)
-		for k, x := range list {
-			if k != i {
-				others = append(others, of(x).rule)
-			}
-		}
-		t, err := newTheory(s.d, easily, others)
-		if err != nil {
-			return nil, err
-		}
-		pairs := append(slices.Clip(this.more), this.sides)
-		equal, err := t.ask(ctx, pairs)
-		if err != nil {
-			return nil, err
-		}
-		if slices.Contains(equal, false) {
-			continue
-		}
-		pairs = append(pairs, gone...)
-		if equal, err = t.alone(ctx, pairs); err != nil {
-			return nil, err
-		}
-		if !slices.Contains(equal, false) {
-			list, gone = slices.Delete(list, i, i+1), pairs
-		}
-	}
-	return list, nil
 }

@@ -3,6 +3,7 @@ package rulefind
 import (
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -43,7 +44,18 @@ type space struct {
 	pairs    []pair
 	folded   []pattern.Rewrite // of numbers
 	terms    int
+	last     bool // the level is one of very many terms, which are only compared to those of levels before
+	drawn    []pair
+	of       int // how many pairs those drawn stand for
+	rng      *rand.Rand
 }
+
+// Over more classes than maxBase a level of terms is the last one, and maxDrawn of its pairs are kept: over 45,000
+// classes there are 3,200,000 terms, and 1,400,000 classes that nothing is built over.
+const (
+	maxBase  = 1 << 14
+	maxDrawn = 1 << 16
+)
 
 // A symbol is an op of patterns. Ops of a family are numbered, and the number is its parameter until a
 // rule names it.
@@ -57,7 +69,7 @@ const maxArity = 2
 
 // newSpace returns the terms without ops.
 func newSpace(d rulecheck.Explorer, g *rulecheck.Ground, o *Options) (*space, error) {
-	s := &space{Ground: g, domain: d, allowed: o.Allowed, classes: make(map[string]*term), conds: make(map[string]*term), commutes: make(map[string]bool)}
+	s := &space{Ground: g, domain: d, allowed: o.Allowed, classes: make(map[string]*term), conds: make(map[string]*term), commutes: make(map[string]bool), rng: rand.New(rand.NewPCG(o.Seed, 2))}
 	s.coster, _ = d.Vocabulary().(saturate.Coster)
 	if len(g.Leaves) > 64 {
 		return nil, fmt.Errorf("rulefind: %d variables, of at most 64", len(g.Leaves))
@@ -112,6 +124,7 @@ func symbols(d rulecheck.Explorer, name string) ([]symbol, error) {
 // grow adds the terms of one more op. It ends with ctx.
 func (s *space) grow(ctx context.Context) {
 	size := len(s.bySize)
+	s.last = len(s.classes) > maxBase
 	s.bySize = append(s.bySize, nil)
 	for _, op := range s.ops {
 		most := op.op.MaxInputs
@@ -180,7 +193,18 @@ func (s *space) apply(ctx context.Context, op symbol, args []*term) {
 	}
 	s.terms++
 	t.values = make([]any, len(s.Runs))
+	plain := slices.Equal(t.v.Owner().Inputs(), vars)
 	for run := range s.Runs {
+		if plain {
+			in := make([]any, len(args))
+			for i, a := range args {
+				in[i] = a.values[run]
+			}
+			if t.values[run], err = s.Compute(ctx, t.v.Owner(), in); err != nil {
+				return
+			}
+			continue
+		}
 		known := make(map[*fgraph.Variable]any, len(args))
 		for i, a := range args {
 			known[vars[i]] = a.values[run]
@@ -273,8 +297,11 @@ func (s *space) add(t *term) {
 		return
 	}
 	if rep != nil {
-		s.pairs = append(s.pairs, pair{a: t, b: rep})
 		t.values = nil
+		s.keep(pair{a: t, b: rep})
+		return
+	}
+	if s.last {
 		return
 	}
 	t.id = len(s.classes)
@@ -290,134 +317,16 @@ func (s *space) add(t *term) {
 	}
 }
 
-// A candidate is a pair as a rewrite.
-type candidate struct {
-	left, right   *term
-	rewrite       pattern.Rewrite
-	text          string
-	cond          bool
-	size          int
-	literals      int
-	before, after float64
-	vars          []*fgraph.Variable // of the left side, by their new names
-	theorem                          // as it is chosen
-	guarded       uint64             // the variables for which the guard of run 0 must hold
-	drawn         bool               // from more
-	same          bool               // known by Options.Same
-	conditions    []pattern.Guard    // of a general form
-	found         *Found             // what judge says: a rule,
-	wrong         map[string]any     // or values for which it is none
-}
-
-// candidates makes rewrites of pairs, the small and general ones first. Those that differ by names only
-// are one.
-func (s *space) candidates() []*candidate {
-	var list []*candidate
-	seen := make(map[string]bool)
-	for _, p := range s.pairs {
-		c := s.candidate(p)
-		if c != nil && !seen[c.text] {
-			seen[c.text] = true
-			list = append(list, c)
-		}
+// keep adds a pair. Of those of a last level each is kept with the same probability.
+func (s *space) keep(p pair) {
+	if !s.last {
+		s.pairs = append(s.pairs, p)
+		return
 	}
-	slices.SortStableFunc(list, compare)
-	return list
-}
-
-// candidate turns a pair the way that saves, or makes an equation of it. It returns nil if there is
-// none: a replacement has no names of its own.
-func (s *space) candidate(p pair) *candidate {
-	l, r := p.a, p.b
-	if r.cost > l.cost || r.cost == l.cost && (r.size > l.size || r.size == l.size && l.names&^r.names == 0 && l.names != r.names) {
-		l, r = r, l
-	}
-	if _, ok := l.expr.(*pattern.Call); !ok || r.names&^l.names != 0 {
-		return nil
-	}
-	c := &candidate{left: l, right: r, cond: p.cond, size: l.size + r.size, before: l.cost, after: r.cost}
-	_, call := r.expr.(*pattern.Call)
-	c.rewrite.Equation = call && l.cost == r.cost && l.size == r.size && l.names == r.names
-	s.rename(c, l, r)
-	if c.rewrite.Equation {
-		d := *c
-		s.rename(&d, r, l)
-		if d.left, d.right = r, l; d.text < c.text {
-			*c = d
-		}
-	}
-	walk(c.rewrite.In.Expr, func(e pattern.Expr) { c.count(e) })
-	walk(c.rewrite.Out, func(e pattern.Expr) { c.count(e) })
-	return c
-}
-
-func (c *candidate) count(e pattern.Expr) {
-	if _, ok := e.(pattern.Literal); ok {
-		c.literals++
-	}
-}
-
-// compare orders candidates: small ones first, of those with few numbers, of those with many variables. A number
-// counts as an op more, since what two terms with numbers say often follows from what two with one more variable do:
-// max(0, x+1) = 1 + max(x, -1) from max(x+z, y+z) = max(x, y) + z.
-func compare(a, b *candidate) int {
-	for _, d := range []int{a.size + a.literals - b.size - b.literals, a.literals - b.literals, len(b.vars) - len(a.vars)} {
-		if d != 0 {
-			return d
-		}
-	}
-	return strings.Compare(a.text, b.text)
-}
-
-// rename names variables and parameters in the order in which they occur.
-func (s *space) rename(c *candidate, l, r *term) {
-	names, params := make(map[string]string), make(map[string]string)
-	c.vars = nil
-	var namer rulecheck.Namer
-	var expr func(e pattern.Expr) pattern.Expr
-	expr = func(e pattern.Expr) pattern.Expr {
-		switch e := e.(type) {
-		case pattern.Name:
-			if names[string(e)] == "" {
-				names[string(e)] = namer.Next()
-				c.vars = append(c.vars, s.leaf(string(e)))
-			}
-			return pattern.Name(names[string(e)])
-		case *pattern.Call:
-			call := &pattern.Call{Op: e.Op}
-			if base, param, ok := strings.Cut(e.Op, "{#"); ok {
-				if params[param] == "" {
-					params[param] = string(rune('p' + len(params)%8))
-				}
-				call.Op = base + "{" + params[param] + "}"
-			}
-			for _, a := range e.Args {
-				call.Args = append(call.Args, expr(a))
-			}
-			return call
-		}
-		return e
-	}
-	c.rewrite.In = pattern.Pattern{Expr: expr(l.expr)}
-	c.rewrite.Out = expr(r.expr)
-	c.sides = [2]*fgraph.Variable{l.v, r.v}
-	c.text = c.rewrite.String()
-}
-
-func (s *space) leaf(name string) *fgraph.Variable {
-	i := slices.IndexFunc(s.Leaves, func(v *fgraph.Variable) bool { return v.Name() == name })
-	return s.Leaves[i]
-}
-
-// saves returns what a rewrite saves, the greater part first.
-func (c *candidate) saves() float64 { return c.before - c.after }
-
-// walk calls f for each part of an expression.
-func walk(e pattern.Expr, f func(pattern.Expr)) {
-	f(e)
-	if c, ok := e.(*pattern.Call); ok {
-		for _, a := range c.Args {
-			walk(a, f)
-		}
+	s.of++
+	if len(s.drawn) < maxDrawn {
+		s.drawn = append(s.drawn, p)
+	} else if k := s.rng.IntN(s.of); k < maxDrawn {
+		s.drawn[k] = p
 	}
 }

@@ -22,9 +22,12 @@ func (r *Result) Text(saving, equal string) string {
 
 // Summary counts what was found and looked at, a line or two.
 func (r *Result) Summary() string {
-	about := map[bool]string{true: "about "}[r.Drawn]
-	text := fmt.Sprintf("%d rules, found among %d terms in %d classes; %s%d of %d candidates follow. %d rules checked, %d refuted, in %d rounds.\n",
-		len(r.Found), r.Terms, r.Classes, about, r.Derived, r.Candidates, r.Checked, r.Refuted, r.Rounds)
+	follow := fmt.Sprintf("%s%d of %d candidates follow", map[bool]string{true: "about "}[r.Drawn], r.Derived, r.Candidates)
+	if r.Stopped && r.Derived == 0 {
+		follow = fmt.Sprintf("%d candidates", r.Candidates) // there was no time to ask
+	}
+	text := fmt.Sprintf("%d rules, found among %d terms in %d classes; %s. %d rules checked, %d refuted, in %d rounds.\n",
+		len(r.Found), r.Terms, r.Classes, follow, r.Checked, r.Refuted, r.Rounds)
 	if r.Stopped {
 		text += "The search was stopped: there may be more, and some may follow from others.\n"
 	}
