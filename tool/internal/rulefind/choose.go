@@ -10,12 +10,8 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 )
 
-// How many of the smallest candidates are looked at for those of which most others are instances, and how many of
-// them become rules before the others are asked whether they follow.
-const (
-	window = 1024
-	picks  = 16
-)
+// picks is how many candidates become rules before the others are asked whether they follow.
+const picks = 16
 
 // maxAlone bounds the candidates that are asked about one by one, each of which takes 20 ms.
 const maxAlone = 2000
@@ -39,14 +35,7 @@ func (s *search) choose(ctx context.Context, list []*candidate) (err error) {
 			left, how = slices.DeleteFunc(slices.Clone(list), s.refuted), onePair
 			continue
 		case s.full():
-			// Those that follow from later ones make room for more. What followed by them is asked again, which a few
-			// are not worth.
-			before := len(s.result.Found)
-			if err := s.reduce(ctx); err != nil || before-len(s.result.Found) < picks/2 {
-				return err
-			}
-			left, how = slices.DeleteFunc(slices.Clone(list), s.refuted), manyPairs
-			continue
+			return nil
 		}
 		if left, err = s.pick(ctx, left); err != nil {
 			return err
@@ -59,15 +48,15 @@ func (s *search) full() bool { return s.o.Rules > 0 && len(s.result.Found) >= s.
 
 // pick makes rules of some candidates, and returns the others, without those that follow from these rules.
 func (s *search) pick(ctx context.Context, left []*candidate) ([]*candidate, error) {
-	n, part := picks, 4
+	n, window, part := picks, 256, 4
 	if s.o.Rules > 0 {
 		// Where there may be few rules, none goes to a small candidate that has few instances.
-		n, part = min(n, s.o.Rules-len(s.result.Found)), 2
+		n, window, part = min(n, s.o.Rules-len(s.result.Found)), 1024, 2
 	}
 	done := make(map[*candidate]bool)
 	rules := slices.Clone(s.rules)
 	var chosen []*candidate
-	g := s.newGains(left)
+	g := s.newGains(left, window)
 	for len(chosen) < n && !s.late() {
 		c := g.best(part)
 		if c == nil {
@@ -142,8 +131,8 @@ type gains struct {
 	taken  []bool
 }
 
-// newGains compares the first of a list with all of it.
-func (s *search) newGains(list []*candidate) *gains {
+// newGains compares the first of a list, a window of them, with all of it.
+func (s *search) newGains(list []*candidate, window int) *gains {
 	g := &gains{list: list, gone: make([]bool, len(list)), taken: make([]bool, min(len(list), window))}
 	roots := make(map[string][]int32)
 	for i, c := range list {

@@ -20,13 +20,11 @@ type theory struct {
 }
 
 // The limits of saturation: for many pairs at once, which drops most of what follows; for one; and for a rule that is
-// dropped, since what follows from it has to follow from the others with one step more. Of a set of rules that is to be
-// small and not minimal, only those are dropped that others say nearly as well.
+// dropped, since what follows from it has to follow from the others with one step more.
 var (
 	manyPairs = saturate.Pass{Nodes: 8000, Laps: 4, Matches: 2000}
 	onePair   = saturate.Pass{Nodes: 4000, Laps: 8, Matches: 1000}
 	easily    = saturate.Pass{Nodes: 2000, Laps: 4, Matches: 1000}
-	trivially = saturate.Pass{Nodes: 500, Laps: 2, Matches: 1000}
 )
 
 // batch is how many pairs are asked about at once.
@@ -158,10 +156,6 @@ func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewr
 	// What has gone must follow from what stays: from a rule that goes later, too, it may only follow because that
 	// was there, since a rule from left to right does not say how to get back.
 	var gone [][2]*fgraph.Variable
-	limits := easily
-	if s.o.Rules > 0 {
-		limits = trivially
-	}
 	for i := len(list) - 1; i >= 0; i-- {
 		this := of(list[i])
 		if this.general && len(this.more) == 0 {
@@ -173,7 +167,7 @@ func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewr
 				others = append(others, of(x).rule)
 			}
 		}
-		t, err := newTheory(s.d, limits, others)
+		t, err := newTheory(s.d, easily, others)
 		if err != nil {
 			return nil, err
 		}
