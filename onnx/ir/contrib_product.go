@@ -202,17 +202,21 @@ func gatherBlocks(b *Builder) []variable {
 		b.Fail("gather_axis %d and quantize_axis %d of %d dimensions in blocks of %d", gather, quantize, rank, size)
 	}
 	take := func(x variable) variable { return b.Do("Gather", x, b.Input(1), Int("axis", int64(gather))) }
-	// ONNX has types of four bits, which DequantizeLinear takes. Bytes are packed by the operator.
+	// ONNX has types of four bits, but its Gather takes none smaller than a byte. Bytes are packed by the operator.
 	if !packed {
+		elem := onnx.Int8
+		if b.Elem(0) == onnx.Uint4 {
+			elem = onnx.Uint8
+		}
 		// The dimensions of the indices take the place of the gathered one.
 		if quantize > gather {
 			quantize += b.rankOf(b.Input(1)) - 1
 		}
 		var zero variable
 		if b.Has(3) {
-			zero = take(b.Input(3))
+			zero = take(b.cast(b.Input(3), elem))
 		}
-		return []variable{b.Do("DequantizeLinear", take(b.Input(0)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))}
+		return []variable{b.Do("DequantizeLinear", take(b.cast(b.Input(0), elem)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))}
 	}
 	bits := b.Op.Int("bits", 4)
 	many := b.number(b.Input(2), -1)
