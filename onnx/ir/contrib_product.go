@@ -201,7 +201,13 @@ func gatherBlocks(b *Builder) []variable {
 	if gather == quantize || size < 1 || packed && quantize != rank-1 {
 		b.Fail("gather_axis %d and quantize_axis %d of %d dimensions in blocks of %d", gather, quantize, rank, size)
 	}
-	take := func(x variable) variable { return b.Do("Gather", x, b.Input(1), Int("axis", int64(gather))) }
+	rows, at := b.Input(1), int64(gather)
+	one := b.rankOf(rows) == 0
+	if one && !packed {
+		// A scale that is left alone would be one for all: ONNX Runtime has no blocks then.
+		rows = b.unsqueeze(rows, 0)
+	}
+	take := func(x variable) variable { return b.Do("Gather", x, rows, Int("axis", at)) }
 	// ONNX has types of four bits, but its Gather takes none smaller than a byte. Bytes are packed by the operator.
 	if !packed {
 		elem := onnx.Int8
@@ -210,13 +216,17 @@ func gatherBlocks(b *Builder) []variable {
 		}
 		// The dimensions of the indices take the place of the gathered one.
 		if quantize > gather {
-			quantize += b.rankOf(b.Input(1)) - 1
+			quantize += b.rankOf(rows) - 1
 		}
 		var zero variable
 		if b.Has(3) {
 			zero = take(b.cast(b.Input(3), elem))
 		}
-		return []variable{b.Do("DequantizeLinear", take(b.cast(b.Input(0), elem)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))}
+		y := b.Do("DequantizeLinear", take(b.cast(b.Input(0), elem)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))
+		if one {
+			y = b.Do("Squeeze", y, []int64{at})
+		}
+		return []variable{y}
 	}
 	bits := b.Op.Int("bits", 4)
 	many := b.number(b.Input(2), -1)
