@@ -55,11 +55,20 @@ func (a *ahead) begin(set kernelSet, s stretch, fetches int) {
 	}
 }
 
-// during lets a tile fetch its share of what is left. Fetches are less than a line apart, or a
+// reach returns how many of n tiles reach what they fetch in equal steps: a piece.
+func (a *ahead) reach(n int) int {
+	if a.bytes > 0 && (a.left > 0 || a.piece()) && int(a.left) < a.bytes {
+		n = max(1, n*int(a.left)/a.bytes)
+	}
+	return n
+}
+
+// during lets some tiles fetch their share of what is left. Fetches are less than a line apart, or a
 // line.
 func (a *ahead) during(t *tile) {
-	t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t)), 0
-	n := t.panels * a.set.fetches(t.k)
+	t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t)), 0, 0
+	each := t.panels * a.set.fetches(t.k)
+	n := each * max(t.tiles, 1)
 	if n == 0 || a.bytes <= 0 || a.left == 0 && !a.piece() {
 		return
 	}
@@ -75,6 +84,7 @@ func (a *ahead) during(t *tile) {
 	t.ahead = a.at
 	// Steps below a line fetch some lines twice. Steps above one would leave lines out.
 	t.aheadStep = min((share+uintptr(n)-1)/uintptr(n), lineBytes)
+	t.aheadTile = uintptr(each) * t.aheadStep
 	share = min(t.aheadStep*uintptr(n), a.left)
 	a.at, a.left = a.at+share, a.left-share
 	a.bytes -= int(share)
@@ -205,10 +215,10 @@ func (a *ahead) canWait(t *tile) bool {
 // a tile, delay W. A 3×3 convolution of 224² positions and 3 channels took 0.87 times as long, others
 // with results larger than a cache 0.97 to 0.98 times (Sapphire Rapids, 2026-11-26).
 func (t *tile) fetchResult(set kernelSet) {
-	t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t)), 0
+	t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t)), 0, 0
 	if n := uintptr(t.panels * set.fetches(t.k)); n > 0 {
 		bytes := uintptr(t.rows) * t.yRow
-		t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t.y))+bytes, min((bytes+n-1)/n, lineBytes)
+		t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t.y))+bytes, min((bytes+n-1)/n, lineBytes), bytes
 	}
 }
 
@@ -219,5 +229,5 @@ const ownAhead = 10
 // step, the first one, since the processor then finds the others. With AVX2 it finds all of them, and
 // products of one row took 1.03 times as long (Zen 4, 2026-11-29).
 func (t *tile) fetchOwn() {
-	t.ahead, t.aheadStep = uintptr(unsafe.Pointer(t.w))+ownAhead*t.wStep, t.wStep
+	t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t.w))+ownAhead*t.wStep, t.wStep, 0
 }

@@ -294,61 +294,76 @@ func (p *product) finish(t *part, last bool) {
 }
 
 // row returns the first row of a tile. Heights differ by one at most: seven rows are four and
-// three, and not six and one, because reading W takes as long for one row as for three.
-func (p *product) row(tile int) int { return tile * p.y.Rows / p.tiles }
+// three, and not six and one, because reading W takes as long for one row as for three. The higher
+// tiles come first, so that many of one height follow each other.
+func (p *product) row(tile int) int { return tile*(p.y.Rows/p.tiles) + min(tile, p.y.Rows%p.tiles) }
 
 // group computes columns [j, j+n) of the tiles of rows [first, last).
-func (p *product) group(first, last, j, n int) {
+func (p *product) group(first, last, j, cols int) {
 	p.i0, p.j0 = p.row(first), j
 	width := p.set.panelCols()
 	// Only the last panel of all may be partial. A kernel takes panels of one width, so it is a
 	// call of its own.
-	rest := n % width
+	rest := cols % width
 	p.t.mul = p.mul
 	for s := range p.parts {
 		part := &p.parts[s]
 		p.t.k, p.t.flags = part.steps, part.flags
 		p.t.xRow, p.t.xStep = part.seg.distances()
 		if p.divided {
-			p.fetchAfterPart(s, j, n, last-first, last == p.last)
+			p.fetchAfterPart(s, j, cols, last-first, last == p.last)
 		}
 		if p.patches != nil && part.steps > 0 {
 			p.beginRuns(part)
 		}
 		// A tile of few steps takes less than half a microsecond. So what all of them have in common
 		// is done before, and what is left has no divisions.
-		both := n > rest && rest > 0
-		p.far = !both && n == p.y.Stride && 4*p.y.Rows*n > cacheBytes/2
+		both := cols > rest && rest > 0
+		p.far = !both && cols == p.y.Stride && 4*p.y.Rows*cols > cacheBytes/2
 		if !both {
-			p.aim(part, j, max(n/width, 1), min(n, width))
+			p.aim(part, j, max(cols/width, 1), min(cols, width))
 		}
-		rows, more := p.y.Rows/p.tiles, p.y.Rows%p.tiles
-		next, over := p.i0, first*more%p.tiles
-		for range last - first {
-			i := next
-			// The row of the next tile, as p.row has it.
-			if next, over = next+rows, over+more; over >= p.tiles {
-				next, over = next+1, over-p.tiles
+		i, rows, more := p.i0, p.y.Rows/p.tiles, p.y.Rows%p.tiles
+		for at := first; at < last; {
+			n := last - at
+			if p.t.rows = rows; at < more {
+				p.t.rows, n = rows+1, min(n, more-at)
 			}
-			p.t.rows = next - i
+			n = p.together(part, n, both)
 			if p.patches != nil && part.steps > 0 {
-				p.placeRuns(part, i)
+				n = min(n, p.placeRuns(part, i))
 			}
 			// The kernel of narrow products only adds up. What a tile does to its sums is then done
 			// by a tile that has no steps, and continues what the lanes have left in rest.
 			if part.lanes > 0 {
 				p.narrowSums(part, i, p.t.rows)
 			}
-			if !both {
-				p.run(part, i, j)
-				continue
+			if both {
+				p.aim(part, j, cols/width, width)
+				p.run(part, n, i, j)
+				p.aim(part, j+cols-rest, 1, rest)
+				p.run(part, n, i, j+cols-rest)
+			} else {
+				p.run(part, n, i, j)
 			}
-			p.aim(part, j, n/width, width)
-			p.run(part, i, j)
-			p.aim(part, j+n-rest, 1, rest)
-			p.run(part, i, j+n-rest)
+			at, i = at+n, i+n*p.t.rows
 		}
 	}
+}
+
+// pairBytes is how much of x several tiles read that meet whole panels first and then the last one, which is
+// not: it should be in the first-level cache then.
+const pairBytes = 8 << 10
+
+// together returns how many of n tiles of one height a kernel computes in one go.
+func (p *product) together(part *part, n int, both bool) int {
+	if part.lanes > 0 || p.far && p.ahead.bytes > 0 {
+		return 1
+	}
+	if both {
+		n = min(n, pairBytes/(4*max(part.steps, 1)*p.t.rows)+1)
+	}
+	return p.ahead.reach(n)
 }
 
 // aim points tiles at some panels of the given width from column j on.
@@ -361,10 +376,12 @@ func (p *product) aim(part *part, j, panels, width int) {
 	t.pointAt(&p.ep, j)
 }
 
-// run computes a part of the columns that tiles are aimed at, from column j on, for the tile that begins
-// at row i.
-func (p *product) run(part *part, i, j int) {
+// run computes a part of the columns that tiles are aimed at, from column j on, for n tiles, which begin at
+// row i.
+func (p *product) run(part *part, n, i, j int) {
 	t := &p.t
+	move := t.move
+	t.tiles = n
 	if t.k > 0 && p.patches == nil {
 		t.x = part.seg.at(i, part.k0)
 	}
@@ -381,6 +398,7 @@ func (p *product) run(part *part, i, j int) {
 		p.ahead.during(t)
 	}
 	p.set.tile(t)
+	t.move = move
 }
 
 // at returns the address of element (i, j) of a place, and the distance of rows in bytes.

@@ -91,6 +91,7 @@ to1x8:
 	JMP tile1x8AVX2<>(SB)
 
 TEXT tile1x8AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -523,10 +524,39 @@ next:
 	ADDQ $256, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile1x1AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -724,10 +754,39 @@ next:
 	ADDQ $32, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile1x2AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -963,10 +1022,39 @@ next:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile2x1AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -1211,10 +1299,39 @@ next:
 	ADDQ $32, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile2x2AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -1522,10 +1639,39 @@ next:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile3x1AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -1817,10 +1963,39 @@ next:
 	ADDQ $32, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile3x2AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -2200,10 +2375,39 @@ next:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile4x1AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -2549,10 +2753,39 @@ next:
 	ADDQ $32, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile4x2AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -3011,10 +3244,39 @@ next:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile5x1AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -3407,10 +3669,39 @@ next:
 	ADDQ $32, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile5x2AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -3941,10 +4232,39 @@ next:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile6x1AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -4384,10 +4704,39 @@ next:
 	ADDQ $32, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile6x2AVX2<>(SB), NOSPLIT, $0-8
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
@@ -4990,5 +5339,33 @@ next:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET

@@ -125,12 +125,13 @@ to1x1:
 	JMP tile1x1AVX512<>(SB)
 
 TEXT tile1x1AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -331,16 +332,45 @@ store:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile1x2AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -586,16 +616,45 @@ store:
 	ADDQ $128, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile1x3AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -886,16 +945,45 @@ store:
 	ADDQ $192, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile1x4AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -1231,16 +1319,45 @@ store:
 	ADDQ $256, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile2x1AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -1481,16 +1598,45 @@ store:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile2x2AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -1798,16 +1944,45 @@ store:
 	ADDQ $128, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile2x3AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -2182,16 +2357,45 @@ store:
 	ADDQ $192, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile2x4AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -2633,16 +2837,45 @@ store:
 	ADDQ $256, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile3x1AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -2928,16 +3161,45 @@ store:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile3x2AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -3317,16 +3579,45 @@ store:
 	ADDQ $128, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile3x3AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -3800,16 +4091,45 @@ store:
 	ADDQ $192, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile3x4AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -4377,16 +4697,45 @@ store:
 	ADDQ $256, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile4x1AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -4724,16 +5073,45 @@ store:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile4x2AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -5192,16 +5570,45 @@ store:
 	ADDQ $128, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile4x3AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -5781,16 +6188,45 @@ store:
 	ADDQ $192, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile4x4AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -6491,16 +6927,45 @@ store:
 	ADDQ $256, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile5x1AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -6883,16 +7348,45 @@ store:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile5x2AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -7423,16 +7917,45 @@ store:
 	ADDQ $128, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile5x3AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -8111,16 +8634,45 @@ store:
 	ADDQ $192, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile5x4AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -8947,16 +9499,45 @@ store:
 	ADDQ $256, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile6x1AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -9384,16 +9965,45 @@ store:
 	ADDQ $64, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile6x2AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -9996,16 +10606,45 @@ store:
 	ADDQ $128, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile6x3AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -10783,16 +11422,45 @@ store:
 	ADDQ $192, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET
 
 TEXT tile6x4AVX512<>(SB), NOSPLIT, $0-8
+	MOVL  tile_mask(DI), AX
+	KMOVW AX, K1
+tiles:
 	MOVQ tile_panels(DI), DX
 	MOVQ tile_xRow(DI), R9
 	MOVQ tile_xStep(DI), R10
 	XORQ R11, R11
-	MOVL  tile_mask(DI), AX
-	KMOVW AX, K1
 	MOVQ tile_w(DI), BX
 	MOVQ tile_ahead(DI), R14
 panel:
@@ -11745,5 +12413,33 @@ store:
 	ADDQ $256, R11
 	DECQ DX
 	JNZ  panel
+	CMPQ tile_tiles(DI), $1
+	JLE  bottom
+	DECQ tile_tiles(DI)
+	MOVQ tile_xRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_x(DI)
+	MOVQ tile_pRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_p(DI)
+	MOVQ tile_qRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_q(DI)
+	MOVQ tile_yRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_y(DI)
+	MOVQ tile_flags(DI), R13
+	TESTQ $const_tileResidual, R13
+	JZ    moved
+	MOVQ tile_rRow(DI), AX
+	IMULQ tile_rows(DI), AX
+	ADDQ AX, tile_r(DI)
+moved:
+	MOVQ tile_moveTile(DI), AX
+	ADDQ AX, tile_move(DI)
+	MOVQ tile_aheadTile(DI), AX
+	ADDQ AX, tile_ahead(DI)
+	JMP  tiles
+bottom:
 	VZEROUPPER
 	RET

@@ -120,13 +120,24 @@ func (s kernelSet) laneRows() int { return s.byWidth(6, 3) }
 // padded returns n rounded up to whole vectors.
 func (s kernelSet) padded(n int) int { return (n + s.lanes() - 1) &^ (s.lanes() - 1) }
 
-// tile runs a kernel. It calls directly, so that t can stay on the stack.
+// tile runs a kernel, which moves t from tile to tile. It calls directly, so that t can stay on the stack.
 func (s kernelSet) tile(t *tile) {
 	switch {
 	case s == avx512Set:
 		tileAVX512(t)
 	case s == avx2Set:
 		tileAVX2(t)
+	default:
+		for s.oneTile(t); t.tiles > 1; t.tiles-- {
+			t.advance()
+			s.oneTile(t)
+		}
+	}
+}
+
+// oneTile runs a kernel that leaves the next tile to others.
+func (s kernelSet) oneTile(t *tile) {
+	switch {
 	case s != neonSet:
 		s.tileGo(t)
 	case t.tail == s.lanes():

@@ -241,8 +241,9 @@ func (p *product) beginRuns(part *part) {
 	table.begin = windowPlace{plane: l / x.Size[1], line: l % x.Size[1], pixel: e / x.Channels, channel: e % x.Channels, element: e}
 }
 
-// placeRuns points the tile, which begins at row i, at its runs of a part.
-func (p *product) placeRuns(part *part, i int) {
+// placeRuns points the tile, which begins at row i, at its runs of a part. It returns how many tiles as high, one
+// after the other, have theirs equally far apart.
+func (p *product) placeRuns(part *part, i int) int {
 	x, t, table := p.patches, &p.t, &p.table
 	row, at := p.firstPatch+i, table.at
 	if at.at += row - table.row; row < table.row || at.at >= x.Out[2] {
@@ -252,7 +253,7 @@ func (p *product) placeRuns(part *part, i int) {
 	if !table.isInner(at, t.rows) {
 		t.runs, t.runsEnd, t.run, t.move = unsafe.SliceData(table.other), table.otherEnd, table.otherRun, 0
 		p.place(table.other, part, at)
-		return
+		return 1
 	}
 	t.runs, t.runsEnd, t.run = unsafe.SliceData(table.inner), table.innerEnd, table.innerRun
 	origin := x.begin(at, 0, 0) + (at.at*x.Stride[2]-x.Before[2])*x.Pixel
@@ -260,7 +261,8 @@ func (p *product) placeRuns(part *part, i int) {
 		table.part, table.rows, table.origin = part, t.rows, origin
 		p.place(table.inner, part, at)
 	}
-	t.move = uintptr((origin - table.origin) * 4)
+	t.move, t.moveTile = uintptr((origin-table.origin)*4), uintptr(4*t.rows*x.Stride[2]*x.Pixel)
+	return (table.hi[2] - at.at) / t.rows
 }
 
 // isInner reports whether some rows from a position on are on one line, and their whole windows in the

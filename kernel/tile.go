@@ -16,6 +16,7 @@ const (
 type tile struct {
 	rows, vecs int
 	panels     int
+	tiles      int // of as many rows, one below the other; none is one
 	k          int
 	x          *float32
 	xRow       uintptr // from a row to the next
@@ -24,6 +25,7 @@ type tile struct {
 	runsEnd    uintptr // where the runs end
 	run        int     // elements of a run, of which there are k in all
 	move       uintptr // is added to the places of runs
+	moveTile   uintptr // is added to move for the next tile
 	w          *float32
 	wStep      uintptr  // from a step of a panel to the next
 	wSkip      uintptr  // from the end of the used part of a panel to its beginning in the next
@@ -40,6 +42,7 @@ type tile struct {
 	offset     *float32
 	ahead      uintptr // what to fetch to the second-level cache; any address if aheadStep is zero
 	aheadStep  uintptr // from a fetch to the next
+	aheadTile  uintptr // from the first fetch of a tile to that of the next
 	mul        float32
 	alpha      float32
 	flags      uint
@@ -92,4 +95,24 @@ func (t *tile) span(set kernelSet, panels, width int) {
 	// them, matter for the last panel of a row only.
 	t.tail = width - (t.vecs-1)*lanes
 	t.mask = 1<<t.tail - 1
+}
+
+// advance moves the tile to the rows below.
+func (t *tile) advance() {
+	n := uintptr(t.rows)
+	if t.runs == nil {
+		t.x = elem(t.x, n*t.xRow)
+	}
+	if t.p != nil {
+		t.p = elem(t.p, n*t.pRow)
+	}
+	if t.flags&tileAdd != 0 {
+		t.q = elem(t.q, n*t.qRow)
+	}
+	if t.flags&tileResidual != 0 {
+		t.r = elem(t.r, n*t.rRow)
+	}
+	t.y = elem(t.y, n*t.yRow)
+	t.move += t.moveTile
+	t.ahead += t.aheadTile
 }

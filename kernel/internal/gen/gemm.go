@@ -116,10 +116,13 @@ func (g *tiles) panelBytes() int { return g.n * g.lanes * 4 }
 func (g *tiles) kernel(rows, n int) {
 	g.rows, g.n = rows, n
 	g.line("\nTEXT %s(SB), NOSPLIT, $0-8\n", g.name(rows, n))
-	g.p("MOVQ tile_panels(DI), DX; MOVQ tile_xRow(DI), R9; MOVQ tile_xStep(DI), R10; XORQ R11, R11")
 	if g.lanes == 16 {
 		g.p("MOVL  tile_mask(DI), AX; KMOVW AX, K1")
 	}
+	if !g.arm() {
+		g.label("tiles")
+	}
+	g.p("MOVQ tile_panels(DI), DX; MOVQ tile_xRow(DI), R9; MOVQ tile_xStep(DI), R10; XORQ R11, R11")
 	g.p("MOVQ tile_w(DI), BX")
 	if !g.arm() {
 		g.p("MOVQ tile_ahead(DI), R14")
@@ -133,7 +136,26 @@ func (g *tiles) kernel(rows, n int) {
 	g.loop()
 	g.epilogue()
 	g.p("ADDQ tile_wSkip(DI), BX; ADDQ $%d, R11; DECQ DX; JNZ  panel", g.panelBytes())
+	if !g.arm() {
+		g.advance()
+	}
 	g.end()
+}
+
+// advance begins the next tile, if there is one, as tile.advance does. Where there is nothing to point at, distances
+// are zero, but for that of the residual.
+func (g *tiles) advance() {
+	g.p("CMPQ tile_tiles(DI), $1; JLE  bottom; DECQ tile_tiles(DI)")
+	move := func(field string) {
+		g.p("MOVQ tile_%sRow(DI), AX; IMULQ tile_rows(DI), AX; ADDQ AX, tile_%[1]s(DI)", field)
+	}
+	for _, field := range []string{"x", "p", "q", "y"} {
+		move(field)
+	}
+	g.p("MOVQ tile_flags(DI), R13")
+	g.when("tileResidual", "moved", func() { move("r") })
+	g.p("MOVQ tile_moveTile(DI), AX; ADDQ AX, tile_move(DI); MOVQ tile_aheadTile(DI), AX; ADDQ AX, tile_ahead(DI); JMP  tiles")
+	g.label("bottom")
 }
 
 // rowPointers points at the rows of x.
