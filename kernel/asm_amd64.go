@@ -287,6 +287,9 @@ func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float3
 func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
 
 //go:noescape
+func interleave3Blocks(dst, x, y, z *float32, blocks int)
+
+//go:noescape
 func interleaveBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape

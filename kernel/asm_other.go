@@ -216,6 +216,8 @@ func hardSwishBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
 	panic(errNoAssembly)
 }
 
+func interleave3Blocks(dst, x, y, z *float32, blocks int) { panic(errNoAssembly) }
+
 func interleaveBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
 func largerBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }

@@ -73,6 +73,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"ScaleVec":        func(a *arena, rows, cols int) { ScaleVec(a.out(cols), 2, a.in(cols)) },
 	"BytesVec":        func(a *arena, rows, cols int) { BytesVec(make([]byte, cols), a.in(cols)) },
 	"Interleave":      func(a *arena, rows, cols int) { Interleave(a.out(2*cols), a.in(cols), a.in(cols)) },
+	"Interleave3":     func(a *arena, rows, cols int) { Interleave3(a.out(3*cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"EverySecond":     func(a *arena, rows, cols int) { EverySecond(a.out(cols), a.in(2*cols)) },
 	"MulVec":          func(a *arena, rows, cols int) { MulVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"AddMulVec":       func(a *arena, rows, cols int) { AddMulVec(a.out(cols), a.in(cols), a.in(cols)) },

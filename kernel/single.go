@@ -140,6 +140,18 @@ func Interleave(dst, x, y []float32) {
 	}
 }
 
+// Interleave3 is Interleave for three vectors: y and z are at least as long as x, and dst three times as long.
+func Interleave3(dst, x, y, z []float32) {
+	dst, y, z, n := head(dst, 3*len(x)), head(y, len(x)), head(z, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		interleave3Blocks(&dst[0], &x[0], &y[0], &z[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		row := dst[3*i:][:3]
+		row[0], row[1], row[2] = x[i], y[i], z[i]
+	}
+}
+
 // GELUVec sets dst to x·erfc(-t), element by element. With t = x/√2 that is twice the Gaussian error
 // linear unit (Hendrycks and Gimpel, 2016).
 func GELUVec(dst, x, t []float32) {

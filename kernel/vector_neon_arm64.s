@@ -5418,6 +5418,37 @@ next:
 	BNE next
 	RET
 
+// func interleave3Blocks(dst, x, y, z *float32, blocks int)
+TEXT ·interleave3Blocks(SB), NOSPLIT, $0-40
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD y+16(FP), R2
+	MOVD z+24(FP), R4
+	MOVD blocks+32(FP), R5
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F1
+	FMOVQ 0(R4), F2
+	VST3.P [V0.S4, V1.S4, V2.S4], 48(R0)
+	FMOVQ 16(R1), F0
+	FMOVQ 16(R2), F1
+	FMOVQ 16(R4), F2
+	VST3.P [V0.S4, V1.S4, V2.S4], 48(R0)
+	FMOVQ 32(R1), F0
+	FMOVQ 32(R2), F1
+	FMOVQ 32(R4), F2
+	VST3.P [V0.S4, V1.S4, V2.S4], 48(R0)
+	FMOVQ 48(R1), F0
+	FMOVQ 48(R2), F1
+	FMOVQ 48(R4), F2
+	VST3.P [V0.S4, V1.S4, V2.S4], 48(R0)
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R4
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func dotBlocks(x, y *float32, blocks int, sums *[16]float32)
 TEXT ·dotBlocks(SB), NOSPLIT, $0-32
 	MOVD x+0(FP), R0

@@ -285,7 +285,8 @@ func TestBytesVec(t *testing.T) {
 	}
 }
 
-// Every second element is copied, nothing behind the last one is read, and two vectors of them are interleaved again.
+// Every second element is copied, nothing behind the last one is read, and two vectors of them are interleaved again. So
+// are three vectors.
 func TestEverySecond(t *testing.T) {
 	x := make([]float32, 200)
 	for i := range x {
@@ -301,7 +302,14 @@ func TestEverySecond(t *testing.T) {
 				t.Errorf("element %d of %d is %v, want %v", i, 2*n, got, x[i])
 			}
 		}
-		if even[n]+odd[n]+both[2*n] != 0 {
+		three := make([]float32, 3*n+1)
+		Interleave3(three[:3*n], x[:n:n], x[n:2*n:2*n], x[50:][:n:n])
+		for i, got := range three[:3*n] {
+			if want := x[[]int{0, n, 50}[i%3]+i/3]; got != want {
+				t.Errorf("element %d of three times %d is %v, want %v", i, n, got, want)
+			}
+		}
+		if even[n]+odd[n]+both[2*n]+three[3*n] != 0 {
 			t.Errorf("something is written behind %d elements", n)
 		}
 	}

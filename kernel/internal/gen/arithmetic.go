@@ -74,6 +74,7 @@ func (g *vectors) arithmetic() {
 	g.bytes()
 	g.evens()
 	g.interleave()
+	g.interleave3()
 	g.partial("dot", "x, y *float32, blocks int, sums *[16]float32", "VXORPS Y14, Y14, Y14", "VMOVUPS x, Y0; VMULPS y, Y0, Y0; VADDPS Y0, Y14, Y14", func() {
 		g.parts(func(i int) { g.p("VMOVUPS Y%d, %d(R9)", 14-i, i*g.width()) })
 	})
@@ -182,6 +183,33 @@ func (g *vectors) interleave() {
 		}
 	})
 	g.p("ADDQ $64, SI; ADDQ $64, DX; ADDQ $128, DI; DECQ CX; JNZ next")
+	g.end()
+}
+
+// interleave3 writes the function that takes turns with the elements of three vectors.
+func (g *vectors) interleave3() {
+	g.open("interleave3", "dst, x, y, z *float32, blocks int", "DI", "SI", "DX", "BX", "CX")
+	g.label("next")
+	g.parts(func(i int) {
+		for v, from := range []string{"SI", "DX", "BX"} {
+			g.p("VMOVUPS %d(%s), %s", i*g.width(), from, g.vec(v))
+		}
+		if g.arm() {
+			g.line("\tVST3.P [V0.S4, V1.S4, V2.S4], 48(%s)\n", general["DI"])
+			return
+		}
+		// Of each half of x, y and z: x0 x2 y0 y2, y1 y3 z1 z3, z0 z2 x1 x3, and of these what is stored.
+		g.p("VSHUFPS $0x88, Y1, Y0, Y3; VSHUFPS $0xdd, Y2, Y1, Y4; VSHUFPS $0xd8, Y0, Y2, Y5")
+		g.p("VSHUFPS $0x88, Y5, Y3, Y0; VSHUFPS $0xd8, Y3, Y4, Y1; VSHUFPS $0xdd, Y4, Y5, Y2")
+		for v := range 3 {
+			g.p("VMOVUPS X%d, %d(DI); VEXTRACTF128 $1, Y%[1]d, %[3]d(DI)", v, 96*i+16*v, 96*i+48+16*v)
+		}
+	})
+	g.p("ADDQ $64, SI; ADDQ $64, DX; ADDQ $64, BX")
+	if !g.arm() {
+		g.p("ADDQ $192, DI")
+	}
+	g.p("DECQ CX; JNZ next")
 	g.end()
 }
 

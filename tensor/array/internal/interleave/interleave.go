@@ -52,9 +52,12 @@ func Block[T any](dst, from []T, step, vectors, n int) {
 	if x, ok := any(from).([]float32); ok && vectors == 2 {
 		kernel.Interleave(any(dst).([]float32), x[:n], x[step:][:n])
 		return
+	} else if ok && vectors == 3 { // the channels of a picture, for example
+		kernel.Interleave3(any(dst).([]float32), x[:n], x[step:][:n], x[2*step:][:n])
+		return
 	}
 	c := 0
-	for ; c+3 <= vectors; c += 3 { // the channels of a picture, for example
+	for ; c+3 <= vectors; c += 3 {
 		x, y, z := from[c*step:][:n], from[(c+1)*step:][:n], from[(c+2)*step:][:n]
 		for i, v := range x {
 			row := dst[i*vectors+c:][:3]
