@@ -16,25 +16,42 @@ func TestDepthwise(t *testing.T) {
 		for _, taps := range [][]Tap{nil, {{0, 0}}, {{3, 0}, {0, channels}, {channels, 2 * channels}}} {
 			positions := 1 + channels%11
 			xStep, dstStep := 2*channels+1, channels+2
-			x := guarded(t, r, 1, (positions-1)*xStep+2*channels+3, 0, false).Data
+			places := Positions{Lines: 1 + channels%3, Each: positions, DstLine: positions*dstStep + 1, DstStep: dstStep, XLine: xStep + channels%2, XStep: xStep}
+			x := guarded(t, r, 1, (places.Lines-1)*places.XLine+(positions-1)*xStep+2*channels+3, 0, false).Data
 			w := guarded(t, r, 1, 3*channels, 0, false).Data
-			want := make([]float32, (positions-1)*dstStep+channels)
-			for p := range positions {
+			var bias []float32
+			if channels%4 > 0 {
+				bias = guarded(t, r, 1, channels, 0, false).Data
+			}
+			relu := channels%5 > 1
+			want := make([]float32, (places.Lines-1)*places.DstLine+(positions-1)*dstStep+channels)
+			unused := make([]bool, len(want))
+			for i := range unused {
+				unused[i] = true
+			}
+			places.each(func(to, from int) {
 				for c := range channels {
 					for _, tap := range taps {
-						want[p*dstStep+c] += float32(x[p*xStep+tap.X+c] * w[tap.W+c])
+						want[to+c] += float32(x[from+tap.X+c] * w[tap.W+c])
 					}
+					if bias != nil {
+						want[to+c] += bias[c]
+					}
+					if relu {
+						want[to+c] = max(want[to+c], 0)
+					}
+					unused[to+c] = false
 				}
-			}
+			})
 			for _, set := range ownSets() {
 				bestSet = set
 				got := guarded(t, r, 1, max(len(want), 0), 0, false).Data
-				for p := range positions { // the gaps stay
-					for c := channels; c < dstStep && p*dstStep+c < len(got); c++ {
-						got[p*dstStep+c] = 0
+				for i, gap := range unused { // the gaps stay
+					if gap {
+						got[i] = 0
 					}
 				}
-				Depthwise(got, dstStep, x, xStep, w, taps, positions, channels)
+				Depthwise(got, x, w, taps, places, channels, bias, relu)
 				for i := range want {
 					if !sameBits(want[i], got[i]) {
 						t.Fatalf("%v, %d channels, %d taps: element %d is %v, want %v", set, channels, len(taps), i, got[i], want[i])
@@ -62,7 +79,7 @@ func TestLargest(t *testing.T) {
 			for _, set := range ownSets() {
 				bestSet = set
 				got := guarded(t, r, 1, max((positions-1)*dstStep+channels, 0), 0, false).Data
-				Largest(got, dstStep, x, xStep, taps, positions, channels)
+				Largest(got, x, taps, Positions{Lines: 1, Each: positions, DstStep: dstStep, XStep: xStep}, channels)
 				for p := range positions {
 					for c := range channels {
 						want := float32(math.Inf(-1))
@@ -94,7 +111,7 @@ func BenchmarkDepthwise(b *testing.B) {
 				n := width - size + 1
 				b.SetBytes(int64(4 * 2 * n * channels))
 				for b.Loop() {
-					Depthwise(dst, channels, x, channels, w, taps, n, channels)
+					Depthwise(dst, x, w, taps, Positions{Lines: 1, Each: n, DstStep: channels, XStep: channels}, channels, nil, false)
 				}
 				b.ReportMetric(float64(2*n*channels*size*size)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 			})

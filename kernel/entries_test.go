@@ -290,7 +290,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Float64Map cos":     double1("cos"),
 	"Largest": func(a *arena, rows, cols int) {
 		more := 3
-		Largest(a.out(rows*cols), cols, a.in(rows*cols+more), cols, []Tap{{0, 0}, {more, 0}}, rows, cols)
+		Largest(a.out(rows*cols), a.in(rows*cols+more), []Tap{{0, 0}, {more, 0}}, Positions{Lines: 1, Each: rows, DstStep: cols, XStep: cols}, cols)
 	},
 	"Winograd.Combine": func(a *arena, rows, cols int) {
 		lines := func(data []float32) Lines { return Lines{data, rows * cols, cols} }
@@ -302,7 +302,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 		if rows > 0 {
 			more = cols
 		}
-		Depthwise(a.out(rows*cols), cols, a.in(rows*cols+more), cols, a.in(2*more), []Tap{{0, 0}, {more, more}}, rows, cols)
+		Depthwise(a.out(rows*cols), a.in(rows*cols+more), a.in(2*more), []Tap{{0, 0}, {more, more}}, Positions{Lines: rows, Each: 1, DstLine: cols, XLine: cols}, cols, a.in(cols), true)
 	},
 	"Float32Map add":   single("add"),
 	"Float32Map sub":   single("sub"),

@@ -1780,6 +1780,34 @@ tap_fours:
 	ADDQ $16, R10
 	DECQ CX
 	JNZ tap_fours
+	MOVQ depthTile_bias(DI), AX
+	TESTQ AX, AX
+	JZ biased_fours
+	ADDQ R11, AX
+	VMOVUPS 0(AX), Y8
+	VMOVUPS 32(AX), Y9
+	VADDPS Y8, Y0, Y0
+	VADDPS Y9, Y1, Y1
+	VADDPS Y8, Y2, Y2
+	VADDPS Y9, Y3, Y3
+	VADDPS Y8, Y4, Y4
+	VADDPS Y9, Y5, Y5
+	VADDPS Y8, Y6, Y6
+	VADDPS Y9, Y7, Y7
+biased_fours:
+	MOVQ depthTile_relu(DI), AX
+	TESTQ AX, AX
+	JZ raised_fours
+	VXORPS Y8, Y8, Y8
+	VMAXPS Y0, Y8, Y0
+	VMAXPS Y1, Y8, Y1
+	VMAXPS Y2, Y8, Y2
+	VMAXPS Y3, Y8, Y3
+	VMAXPS Y4, Y8, Y4
+	VMAXPS Y5, Y8, Y5
+	VMAXPS Y6, Y8, Y6
+	VMAXPS Y7, Y8, Y7
+raised_fours:
 	MOVQ R8, AX
 	ADDQ R11, AX
 	VMOVUPS Y0, 0(AX)
@@ -1836,6 +1864,22 @@ tap_ones:
 	ADDQ $16, R10
 	DECQ CX
 	JNZ tap_ones
+	MOVQ depthTile_bias(DI), AX
+	TESTQ AX, AX
+	JZ biased_ones
+	ADDQ R11, AX
+	VMOVUPS 0(AX), Y2
+	VMOVUPS 32(AX), Y3
+	VADDPS Y2, Y0, Y0
+	VADDPS Y3, Y1, Y1
+biased_ones:
+	MOVQ depthTile_relu(DI), AX
+	TESTQ AX, AX
+	JZ raised_ones
+	VXORPS Y2, Y2, Y2
+	VMAXPS Y0, Y2, Y0
+	VMAXPS Y1, Y2, Y1
+raised_ones:
 	MOVQ R8, AX
 	ADDQ R11, AX
 	VMOVUPS Y0, 0(AX)
@@ -1894,6 +1938,25 @@ tap_fours:
 	ADDQ $16, R10
 	DECQ CX
 	JNZ tap_fours
+	MOVQ depthTile_bias(DI), AX
+	TESTQ AX, AX
+	JZ biased_fours
+	ADDQ R11, AX
+	VMOVUPS 0(AX), Y4
+	VADDPS Y4, Y0, Y0
+	VADDPS Y4, Y1, Y1
+	VADDPS Y4, Y2, Y2
+	VADDPS Y4, Y3, Y3
+biased_fours:
+	MOVQ depthTile_relu(DI), AX
+	TESTQ AX, AX
+	JZ raised_fours
+	VXORPS Y4, Y4, Y4
+	VMAXPS Y0, Y4, Y0
+	VMAXPS Y1, Y4, Y1
+	VMAXPS Y2, Y4, Y2
+	VMAXPS Y3, Y4, Y3
+raised_fours:
 	MOVQ R8, AX
 	ADDQ R11, AX
 	VMOVUPS Y0, 0(AX)
@@ -1942,6 +2005,19 @@ tap_ones:
 	ADDQ $16, R10
 	DECQ CX
 	JNZ tap_ones
+	MOVQ depthTile_bias(DI), AX
+	TESTQ AX, AX
+	JZ biased_ones
+	ADDQ R11, AX
+	VMOVUPS 0(AX), Y1
+	VADDPS Y1, Y0, Y0
+biased_ones:
+	MOVQ depthTile_relu(DI), AX
+	TESTQ AX, AX
+	JZ raised_ones
+	VXORPS Y1, Y1, Y1
+	VMAXPS Y0, Y1, Y0
+raised_ones:
 	MOVQ R8, AX
 	ADDQ R11, AX
 	VMOVUPS Y0, 0(AX)

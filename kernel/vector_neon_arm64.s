@@ -3119,6 +3119,68 @@ tap_fours:
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap_fours
+	MOVD depthTile_bias(R0), R3
+	TST R3, R3
+	BEQ biased_fours
+	ADD R11, R3
+	FMOVQ 0(R3), F16
+	FMOVQ 16(R3), F17
+	FMOVQ 32(R3), F18
+	FMOVQ 48(R3), F19
+	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4e32d442 // fadd v2.4s, v2.4s, v18.4s
+	WORD $0x4e33d463 // fadd v3.4s, v3.4s, v19.4s
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
+	WORD $0x4e32d4c6 // fadd v6.4s, v6.4s, v18.4s
+	WORD $0x4e33d4e7 // fadd v7.4s, v7.4s, v19.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x4e32d54a // fadd v10.4s, v10.4s, v18.4s
+	WORD $0x4e33d56b // fadd v11.4s, v11.4s, v19.4s
+	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e32d5ce // fadd v14.4s, v14.4s, v18.4s
+	WORD $0x4e33d5ef // fadd v15.4s, v15.4s, v19.4s
+biased_fours:
+	MOVD depthTile_relu(R0), R3
+	TST R3, R3
+	BEQ raised_fours
+	VMOVI $0, V16.B16
+	WORD $0x6ea0e61e // fcmgt v30.4s, v16.4s, v0.4s
+	WORD $0x6ebe1e00 // bit v0.16b, v16.16b, v30.16b
+	WORD $0x6ea1e61e // fcmgt v30.4s, v16.4s, v1.4s
+	WORD $0x6ebe1e01 // bit v1.16b, v16.16b, v30.16b
+	WORD $0x6ea2e61e // fcmgt v30.4s, v16.4s, v2.4s
+	WORD $0x6ebe1e02 // bit v2.16b, v16.16b, v30.16b
+	WORD $0x6ea3e61e // fcmgt v30.4s, v16.4s, v3.4s
+	WORD $0x6ebe1e03 // bit v3.16b, v16.16b, v30.16b
+	WORD $0x6ea4e61e // fcmgt v30.4s, v16.4s, v4.4s
+	WORD $0x6ebe1e04 // bit v4.16b, v16.16b, v30.16b
+	WORD $0x6ea5e61e // fcmgt v30.4s, v16.4s, v5.4s
+	WORD $0x6ebe1e05 // bit v5.16b, v16.16b, v30.16b
+	WORD $0x6ea6e61e // fcmgt v30.4s, v16.4s, v6.4s
+	WORD $0x6ebe1e06 // bit v6.16b, v16.16b, v30.16b
+	WORD $0x6ea7e61e // fcmgt v30.4s, v16.4s, v7.4s
+	WORD $0x6ebe1e07 // bit v7.16b, v16.16b, v30.16b
+	WORD $0x6ea8e61e // fcmgt v30.4s, v16.4s, v8.4s
+	WORD $0x6ebe1e08 // bit v8.16b, v16.16b, v30.16b
+	WORD $0x6ea9e61e // fcmgt v30.4s, v16.4s, v9.4s
+	WORD $0x6ebe1e09 // bit v9.16b, v16.16b, v30.16b
+	WORD $0x6eaae61e // fcmgt v30.4s, v16.4s, v10.4s
+	WORD $0x6ebe1e0a // bit v10.16b, v16.16b, v30.16b
+	WORD $0x6eabe61e // fcmgt v30.4s, v16.4s, v11.4s
+	WORD $0x6ebe1e0b // bit v11.16b, v16.16b, v30.16b
+	WORD $0x6eace61e // fcmgt v30.4s, v16.4s, v12.4s
+	WORD $0x6ebe1e0c // bit v12.16b, v16.16b, v30.16b
+	WORD $0x6eade61e // fcmgt v30.4s, v16.4s, v13.4s
+	WORD $0x6ebe1e0d // bit v13.16b, v16.16b, v30.16b
+	WORD $0x6eaee61e // fcmgt v30.4s, v16.4s, v14.4s
+	WORD $0x6ebe1e0e // bit v14.16b, v16.16b, v30.16b
+	WORD $0x6eafe61e // fcmgt v30.4s, v16.4s, v15.4s
+	WORD $0x6ebe1e0f // bit v15.16b, v16.16b, v30.16b
+raised_fours:
 	MOVD R8, R3
 	ADD R11, R3
 	FMOVQ F0, 0(R3)
@@ -3202,6 +3264,32 @@ tap_ones:
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap_ones
+	MOVD depthTile_bias(R0), R3
+	TST R3, R3
+	BEQ biased_ones
+	ADD R11, R3
+	FMOVQ 0(R3), F4
+	FMOVQ 16(R3), F5
+	FMOVQ 32(R3), F6
+	FMOVQ 48(R3), F7
+	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e26d442 // fadd v2.4s, v2.4s, v6.4s
+	WORD $0x4e27d463 // fadd v3.4s, v3.4s, v7.4s
+biased_ones:
+	MOVD depthTile_relu(R0), R3
+	TST R3, R3
+	BEQ raised_ones
+	VMOVI $0, V4.B16
+	WORD $0x6ea0e49e // fcmgt v30.4s, v4.4s, v0.4s
+	WORD $0x6ebe1c80 // bit v0.16b, v4.16b, v30.16b
+	WORD $0x6ea1e49e // fcmgt v30.4s, v4.4s, v1.4s
+	WORD $0x6ebe1c81 // bit v1.16b, v4.16b, v30.16b
+	WORD $0x6ea2e49e // fcmgt v30.4s, v4.4s, v2.4s
+	WORD $0x6ebe1c82 // bit v2.16b, v4.16b, v30.16b
+	WORD $0x6ea3e49e // fcmgt v30.4s, v4.4s, v3.4s
+	WORD $0x6ebe1c83 // bit v3.16b, v4.16b, v30.16b
+raised_ones:
 	MOVD R8, R3
 	ADD R11, R3
 	FMOVQ F0, 0(R3)
@@ -3283,6 +3371,42 @@ tap_fours:
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap_fours
+	MOVD depthTile_bias(R0), R3
+	TST R3, R3
+	BEQ biased_fours
+	ADD R11, R3
+	FMOVQ 0(R3), F8
+	FMOVQ 16(R3), F9
+	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
+	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e28d442 // fadd v2.4s, v2.4s, v8.4s
+	WORD $0x4e29d463 // fadd v3.4s, v3.4s, v9.4s
+	WORD $0x4e28d484 // fadd v4.4s, v4.4s, v8.4s
+	WORD $0x4e29d4a5 // fadd v5.4s, v5.4s, v9.4s
+	WORD $0x4e28d4c6 // fadd v6.4s, v6.4s, v8.4s
+	WORD $0x4e29d4e7 // fadd v7.4s, v7.4s, v9.4s
+biased_fours:
+	MOVD depthTile_relu(R0), R3
+	TST R3, R3
+	BEQ raised_fours
+	VMOVI $0, V8.B16
+	WORD $0x6ea0e51e // fcmgt v30.4s, v8.4s, v0.4s
+	WORD $0x6ebe1d00 // bit v0.16b, v8.16b, v30.16b
+	WORD $0x6ea1e51e // fcmgt v30.4s, v8.4s, v1.4s
+	WORD $0x6ebe1d01 // bit v1.16b, v8.16b, v30.16b
+	WORD $0x6ea2e51e // fcmgt v30.4s, v8.4s, v2.4s
+	WORD $0x6ebe1d02 // bit v2.16b, v8.16b, v30.16b
+	WORD $0x6ea3e51e // fcmgt v30.4s, v8.4s, v3.4s
+	WORD $0x6ebe1d03 // bit v3.16b, v8.16b, v30.16b
+	WORD $0x6ea4e51e // fcmgt v30.4s, v8.4s, v4.4s
+	WORD $0x6ebe1d04 // bit v4.16b, v8.16b, v30.16b
+	WORD $0x6ea5e51e // fcmgt v30.4s, v8.4s, v5.4s
+	WORD $0x6ebe1d05 // bit v5.16b, v8.16b, v30.16b
+	WORD $0x6ea6e51e // fcmgt v30.4s, v8.4s, v6.4s
+	WORD $0x6ebe1d06 // bit v6.16b, v8.16b, v30.16b
+	WORD $0x6ea7e51e // fcmgt v30.4s, v8.4s, v7.4s
+	WORD $0x6ebe1d07 // bit v7.16b, v8.16b, v30.16b
+raised_fours:
 	MOVD R8, R3
 	ADD R11, R3
 	FMOVQ F0, 0(R3)
@@ -3348,6 +3472,24 @@ tap_ones:
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap_ones
+	MOVD depthTile_bias(R0), R3
+	TST R3, R3
+	BEQ biased_ones
+	ADD R11, R3
+	FMOVQ 0(R3), F2
+	FMOVQ 16(R3), F3
+	WORD $0x4e22d400 // fadd v0.4s, v0.4s, v2.4s
+	WORD $0x4e23d421 // fadd v1.4s, v1.4s, v3.4s
+biased_ones:
+	MOVD depthTile_relu(R0), R3
+	TST R3, R3
+	BEQ raised_ones
+	VMOVI $0, V2.B16
+	WORD $0x6ea0e45e // fcmgt v30.4s, v2.4s, v0.4s
+	WORD $0x6ebe1c40 // bit v0.16b, v2.16b, v30.16b
+	WORD $0x6ea1e45e // fcmgt v30.4s, v2.4s, v1.4s
+	WORD $0x6ebe1c41 // bit v1.16b, v2.16b, v30.16b
+raised_ones:
 	MOVD R8, R3
 	ADD R11, R3
 	FMOVQ F0, 0(R3)

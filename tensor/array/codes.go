@@ -144,7 +144,7 @@ func (ws *Workspace) ConvLastCodes(y, x, zero, weights *Array, w *kernel.Integer
 	last := int(x.ndim) - 1
 	c := &lastConvolution{ws: ws, x: x, w: weights, y: y, codes: w, groups: 1, in: weights.shape[last-1], out: y.shape[last], rows: y.Len() / y.shape[last]}
 	nothing := x.Len() == 0 || weights.Len() == 0
-	if err := ws.complete(&c.complete, e, y, args, c.completes() && !nothing); err != nil {
+	if err := ws.complete(&c.complete, e, y, args, c.completes(e) && !nothing); err != nil {
 		return err
 	}
 	defer c.complete.end()

@@ -63,6 +63,12 @@ func NewEpilogue(p *Program, kinds []ArgKind) *Epilogue {
 // ByProduct reports whether products of float32s do all of it themselves.
 func (e *Epilogue) ByProduct() bool { return e.rest == nil }
 
+// bySums reports whether sums of windows, channel by channel, do the steps of a product themselves: a bias, and to
+// raise to zero.
+func (e *Epilogue) bySums() bool {
+	return e != nil && e.steps == (ownSteps{bias: e.steps.bias, relu: e.steps.relu})
+}
+
 // A splitting finds which steps of a program a product can do itself.
 type splitting struct {
 	p     *Program

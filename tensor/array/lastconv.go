@@ -106,7 +106,9 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 	c.ws, c.x, c.w, c.y, c.prepared, c.groups = ws, x, weights, y, prepared, groups
 	c.in, c.out, c.first, c.rows = weights.shape[last-1], y.shape[last]/groups, 0, y.Len()/y.shape[last]
 	nothing := x.Len() == 0 || weights.Len() == 0
-	if err := ws.complete(&c.complete, e, y, args, prepared != nil && !nothing); err != nil {
+	c.slide = &c.slid
+	c.slide.become(&w, x.Shape()[1:last], y.Shape()[1:last])
+	if err := ws.complete(&c.complete, e, y, args, c.completes(e) && !nothing); err != nil {
 		return err
 	}
 	if nothing { // a sum of nothing
@@ -114,8 +116,6 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 		c.complete.run(0, y.Len())
 		return nil
 	}
-	c.slide = &c.slid
-	c.slide.become(&w, x.Shape()[1:last], y.Shape()[1:last])
 	c.terms = c.in * c.slide.window()
 	var err error
 	if c.x, err = c.contiguous(0, x); err == nil && prepared == nil {
@@ -137,9 +137,15 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 	return c.shared(e, args, (*lastConvolution).gathered)
 }
 
-// completes reports whether products do steps of the epilogue themselves.
-func (c *lastConvolution) completes() bool {
-	return c.prepared != nil || c.integers != nil || c.codes != nil && direct(c.y, c.codes)
+// completes reports whether products do steps of an epilogue themselves.
+func (c *lastConvolution) completes(e *Epilogue) bool {
+	switch {
+	case c.prepared != nil, c.integers != nil:
+		return true
+	case c.codes != nil:
+		return direct(c.y, c.codes)
+	}
+	return c.byKernel() && e.bySums()
 }
 
 // contiguous returns a, or copy number k of it.

@@ -12,27 +12,26 @@ func directLastForward[T float](c *lastConvolution) error {
 	m, end := c.groups*c.out, c.rows/s.out[2]
 	down, below := s.stride[1]*s.in[2]*c.groups, s.out[2]*m // from a line of x and of y to the next
 	taps := make([]kernel.Tap, 0, s.window())
+	// What is left of the epilogue finds some lines in a cache.
+	most := end
+	if c.complete.left != nil {
+		most = max(epilogueBytes/(8*below), 4)
+	}
 	for line := c.first / s.out[2]; line < end; {
 		item, at := line/(s.out[0]*s.out[1]), line%(s.out[0]*s.out[1])
 		x := Slice[T](c.x)[item*s.inputs()*c.groups:][:s.inputs()*c.groups]
 		y := Slice[T](c.y)[line*below:]
-		lines := min(s.alike(at), end-line)
+		lines := min(s.alike(at), end-line, most)
 		for _, r := range c.runs {
+			p := kernel.Positions{Lines: lines, Each: r.n, DstLine: below, DstStep: m, XLine: down, XStep: s.stride[2] * c.groups}
 			// Several positions are faster than one at a time. At the edges they are one below the other.
-			for k := 0; k < r.n && r.sharesColumns(lines); k++ {
-				taps = c.taps(taps[:0], at, r.first+k, r.lo, r.hi)
-				directLastRun(c, y[(r.first+k)*m:], below, x, down, taps, lines)
+			if r.sharesColumns(lines) {
+				p = kernel.Positions{Lines: r.n, Each: lines, DstLine: p.DstStep, DstStep: p.DstLine, XLine: p.XStep, XStep: p.XLine}
 			}
+			taps = c.taps(taps[:0], at, r.first, r.lo, r.hi)
+			directLastRun(c, y[r.first*m:], x, taps, p)
 		}
-		for i := range lines {
-			for _, r := range c.runs {
-				if !r.sharesColumns(lines) {
-					taps = c.taps(taps[:0], at+i, r.first, r.lo, r.hi)
-					directLastRun(c, y[i*below+r.first*m:], m, x, s.stride[2]*c.groups, taps, r.n)
-				}
-			}
-			c.complete.run((line+i)*below, below)
-		}
+		c.complete.run(line*below, lines*below)
 		line += lines
 	}
 	return nil
@@ -64,21 +63,21 @@ func (c *lastConvolution) taps(list []kernel.Tap, line, k, lo, hi int) []kernel.
 	return list
 }
 
-// directLastRun sets n positions of y to the sums over the taps, which are those of the first. To the next
-// position it is so far in y and in x.
-func directLastRun[T float](c *lastConvolution, y []T, yStep int, x []T, step int, taps []kernel.Tap, n int) {
+// directLastRun sets positions of y to the sums over the taps, which are those of the first.
+func directLastRun[T float](c *lastConvolution, y, x []T, taps []kernel.Tap, p kernel.Positions) {
 	m := c.groups * c.out
 	w := Slice[T](c.w)
-	if y, ok := any(y).([]float32); ok && c.out == 1 {
-		kernel.Depthwise(y, yStep, any(x).([]float32), step, any(w).([]float32), taps, n, m)
+	if y, ok := any(y).([]float32); ok && c.byKernel() {
+		kernel.Depthwise(y, any(x).([]float32), any(w).([]float32), taps, p, m, c.complete.steps.Bias, c.complete.steps.ReLU)
 		return
 	}
-	for p := range n {
-		row := y[p*yStep:][:m]
+	for k := range p.Lines * p.Each {
+		line, at := k/p.Each, k%p.Each
+		row, x := y[line*p.DstLine+at*p.DstStep:][:m], x[line*p.XLine+at*p.XStep:]
 		for i := range row {
 			sum := T(0)
 			for _, t := range taps {
-				sum += T(x[p*step+t.X+i/c.out] * w[t.W+i])
+				sum += T(x[t.X+i/c.out] * w[t.W+i])
 			}
 			row[i] = sum
 		}
@@ -92,6 +91,11 @@ const leastChannels, leastPositions = 8, 16
 // byLines reports whether sums of all positions of a line are computed together.
 func (c *lastConvolution) byLines() bool {
 	return c.groups*c.out < leastChannels && c.slide.out[2] >= leastPositions
+}
+
+// byKernel reports whether the kernel of sums computes all of it.
+func (c *lastConvolution) byKernel() bool {
+	return directLast(c.in, c.out) && c.out == 1 && c.x.dtype == Float32 && !c.byLines()
 }
 
 // directLines is directLastForward for few channels. An element of the window is multiplied by all

@@ -91,7 +91,7 @@ func (p *lastPool) singles(some span, x, y []float32) {
 	for line := some.lo; line < some.hi; line++ {
 		taps = taps[:0]
 		p.rows(line%lines, func(in, _ int) { taps = append(taps, kernel.Tap{X: in * row}) })
-		reduceTaps(tall, wide, x[line/lines*size:][:size], wide, ones, taps, row/wide, wide)
+		reduceTaps(tall, x[line/lines*size:][:size], ones, taps, inARow(row/wide, wide, wide), wide)
 		for _, r := range runs {
 			taps = taps[:0]
 			for e := r.lo; e < r.hi; e++ {
@@ -99,7 +99,7 @@ func (p *lastPool) singles(some span, x, y []float32) {
 			}
 			run := y[:r.n*c]
 			y = y[r.n*c:]
-			reduceTaps(run, c, tall, p.stride[2]*c, ones, taps, r.n, c)
+			reduceTaps(run, tall, ones, taps, inARow(r.n, c, p.stride[2]*c), c)
 			if ones == nil {
 				continue
 			}

@@ -65,7 +65,7 @@ func (s *poolStrips) pool32(y, x []float32, line, n int) {
 		next = i + min(s.alike(line+i), n-i)
 		s.taps = s.taps[:0]
 		s.rows(line+i, func(in, _ int) { s.taps = append(s.taps, kernel.Tap{X: in*s.in[2] + lo - s.before[2]}) })
-		reduceTaps(s.tall[i*s.width+lo:], s.width, x, s.stride[1]*s.in[2], s.ones, s.taps, next-i, hi-lo)
+		reduceTaps(s.tall[i*s.width+lo:], x, s.ones, s.taps, inARow(next-i, s.width, s.stride[1]*s.in[2]), hi-lo)
 	}
 	all, step := y, s.stride[2]
 	if step > 1 {
@@ -75,7 +75,7 @@ func (s *poolStrips) pool32(y, x []float32, line, n int) {
 	for c := range s.size[2] {
 		s.taps = append(s.taps, kernel.Tap{X: c * s.dilation[2]})
 	}
-	reduceTaps(all, s.columns, s.tall, s.width, s.ones, s.taps, n, s.columns)
+	reduceTaps(all, s.tall, s.ones, s.taps, inARow(n, s.columns, s.width), s.columns)
 	switch step {
 	case 1:
 	case 2:
@@ -101,15 +101,20 @@ func (s *poolStrips) pool32(y, x []float32, line, n int) {
 
 // reduceTaps is kernel.Depthwise with ones for weights, or Largest if there are none. A window that lies in margins
 // alone has nothing to find there.
-func reduceTaps(dst []float32, dstStep int, x []float32, xStep int, ones []float32, taps []kernel.Tap, positions, channels int) {
+func reduceTaps(dst, x, ones []float32, taps []kernel.Tap, p kernel.Positions, channels int) {
 	switch {
 	case ones != nil:
-		kernel.Depthwise(dst, dstStep, x, xStep, ones, taps, positions, channels)
+		kernel.Depthwise(dst, x, ones, taps, p, channels, nil, false)
 	case len(taps) > 0:
-		kernel.Largest(dst, dstStep, x, xStep, taps, positions, channels)
+		kernel.Largest(dst, x, taps, p, channels)
 	default:
-		for i := range positions {
-			fill(dst[i*dstStep:][:channels], float32(math.Inf(-1)))
+		for i := range p.Each {
+			fill(dst[i*p.DstStep:][:channels], float32(math.Inf(-1)))
 		}
 	}
+}
+
+// inARow are n positions one behind the other.
+func inARow(n, dstStep, xStep int) kernel.Positions {
+	return kernel.Positions{Lines: 1, Each: n, DstStep: dstStep, XStep: xStep}
 }

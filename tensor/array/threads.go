@@ -337,7 +337,7 @@ func (j *convJob) Part(i int) {
 	c := *j.c
 	c.ws, c.complete = ws, completion{}
 	c.first, c.rows = piece(i, j.parts, j.c.rows, j.unit)
-	err := ws.complete(&c.complete, j.e, c.y, j.args, c.completes())
+	err := ws.complete(&c.complete, j.e, c.y, j.args, c.completes(j.e))
 	if err == nil {
 		err = j.run(&c)
 	}

@@ -42,6 +42,9 @@ func (g *vectors) depthwise() {
 				g.sumOfTaps(loop.name, loop.count, parts)
 			}
 			g.p("ADDQ $16, R10; DECQ CX; JNZ tap_%s", loop.name)
+			if !f.largest {
+				g.finishSums(loop.name, loop.count, parts)
+			}
 			g.p("MOVQ R8, AX; ADDQ R11, AX")
 			g.eachPosition(loop.count, parts, "depthTile_dstStep(DI)", func(sum, at string, _ int) { g.p("VMOVUPS %s, %s", sum, at) })
 			g.p("ADDQ $%d, R11; DECQ DX; JNZ block_%s", 4*f.channels, loop.name)
@@ -83,6 +86,25 @@ func (g *vectors) sumOfTaps(name string, count, parts int) {
 		product := g.vec(w + parts + part)
 		g.p("VMULPS %s, %s, %s; VADDPS %[3]s, %[4]s, %[4]s", at, g.vec(w+part), product, sum)
 	})
+}
+
+// finishSums adds the bias and raises to zero, if need be.
+func (g *vectors) finishSums(name string, count, parts int) {
+	n := count * parts
+	g.p("MOVQ depthTile_bias(DI), AX; TESTQ AX, AX; JZ biased_%s; ADDQ R11, AX", name)
+	for i := range parts {
+		g.p("VMOVUPS %d(AX), %s", i*g.width(), g.vec(n+i))
+	}
+	for i := range n {
+		g.p("VADDPS %s, %s, %[2]s", g.vec(n+i%parts), g.vec(i))
+	}
+	g.label("biased_" + name)
+	g.p("MOVQ depthTile_relu(DI), AX; TESTQ AX, AX; JZ raised_%s; %s %s, %[3]s, %[3]s", name, g.zero, g.vec(n))
+	for i := range n {
+		// NaN stays, as does -0: of NaN and a number, or of two zeros, VMAXPS returns its first operand.
+		g.p("VMAXPS %s, %s, %[1]s", g.vec(i), g.vec(n))
+	}
+	g.label("raised_" + name)
 }
 
 // largestOfTaps writes the beginning of the loop over the taps of maxima, which begin with the
