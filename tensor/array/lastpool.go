@@ -76,10 +76,8 @@ func poolLast[T float](p *lastPool, some span, x, y []T, lowest T, larger func(d
 func (p *lastPool) singles(some span, x, y []float32) {
 	lines, size, c := p.out[0]*p.out[1], p.inputs()*p.channels, p.channels
 	row := p.in[2] * c
-	tall, wide := make([]float32, row), c // what is read of a row in one go
-	if c < 16 {                           // less than a line of a cache
-		wide = row
-	}
+	tall := make([]float32, row)
+	wide := min(row, 16) // a line of a cache, of which the kernel reads four at a time
 	var taps []kernel.Tap
 	runs := p.runs(nil)
 	var ones, counts []float32
@@ -91,7 +89,11 @@ func (p *lastPool) singles(some span, x, y []float32) {
 	for line := some.lo; line < some.hi; line++ {
 		taps = taps[:0]
 		p.rows(line%lines, func(in, _ int) { taps = append(taps, kernel.Tap{X: in * row}) })
-		reduceTaps(tall, x[line/lines*size:][:size], ones, taps, inARow(row/wide, wide, wide), wide)
+		x := x[line/lines*size:][:size]
+		reduceTaps(tall, x, ones, taps, inARow(row/wide, wide, wide), wide)
+		if row%wide > 0 { // what is left, and some of what is there already
+			reduceTaps(tall[row-wide:], x[row-wide:], ones, taps, inARow(1, wide, wide), wide)
+		}
 		for _, r := range runs {
 			taps = taps[:0]
 			for e := r.lo; e < r.hi; e++ {
