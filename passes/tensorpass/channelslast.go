@@ -264,7 +264,12 @@ func (l *layouts) repeated(a *apply) *variable {
 	n, d, times := len(to)-1, added-1, to[added] // dimension d of n is repeated
 	sizes := slices.Delete(slices.Clone(to), added, added+1)
 	sizes[d] *= times
-	if !slices.Equal(typeOf(a.Out()).Shape(), sizes) {
+	// The next repetition may have added its dimension already.
+	out := typeOf(a.Out()).Shape()
+	next := slices.IndexFunc(upTo(len(out)), func(k int) bool {
+		return k >= 2 && out[k] == 1 && slices.Equal(slices.Delete(slices.Clone(out), k, k+1), sizes)
+	})
+	if next < 0 && !slices.Equal(out, sizes) {
 		return nil
 	}
 	last := l.without(v, added)
@@ -275,13 +280,19 @@ func (l *layouts) repeated(a *apply) *variable {
 	result := slices.Clone(typeOf(last).Shape())
 	order := slices.Insert(upTo(n), place+1, array.NewAxis)
 	repeats := tensor.Alloc(tensor.DimShuffle(last, order...), ints(slices.Insert(slices.Clone(result), place+1, times))...)
-	result[place] *= times
+	if result[place] *= times; next >= 0 {
+		result = slices.Insert(result, placeOf(next, len(out)), 1)
+	}
 	return tensor.Reshape(repeats, ints(result)...)
 }
 
 // without returns v without dimension d, which has size 1, and with channels last; or nil if it is not
 // made of something that is known like that.
 func (l *layouts) without(v *variable, d int) *variable {
+	if x := l.last[v]; x != nil {
+		n := typeOf(x).NDim()
+		return tensor.DimShuffle(x, slices.Delete(upTo(n), placeOf(d, n), placeOf(d, n)+1)...)
+	}
 	if x := dropped(v, d); x != nil {
 		return l.last[x]
 	}

@@ -27,6 +27,16 @@ func float32s(r *rand.Rand, shape ...int) variable {
 	return tensor.Constant(a)
 }
 
+// integers are constants.
+func integers(sizes ...int) (list []variable) {
+	for _, n := range sizes {
+		list = append(list, tensor.Int(n))
+	}
+	return list
+}
+
+func reshaped(x variable, sizes ...int) variable { return tensor.Reshape(x, integers(sizes...)...) }
+
 // productCases are graphs of one input, [2, 6, 9, 7] or [2, 5, 6], with the ops that channels_last,
 // composite_elemwise_fusion and fuse_product_epilogue leave, without DimShuffles.
 var productCases = []struct {
@@ -66,9 +76,18 @@ var productCases = []struct {
 	}, "ConvLast{2}; ResizePlaces{half_pixel}; Interpolate{axis=2}; ResizePlaces{half_pixel}; Interpolate{axis=1}; ConvLast{2}; sum{axis=1,2}"},
 	{"positions of a product that are repeated", func(r *rand.Rand, x variable) variable {
 		y := tensor.Mul(tensor.ExpandDims(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 3), tensor.ExpandDims(float32s(r, 2, 4, 1, 1), 3))
-		z := tensor.Reshape(tensor.Alloc(y, tensor.Int(2), tensor.Int(4), tensor.Int(9), tensor.Int(2), tensor.Int(7)), tensor.Int(2), tensor.Int(4), tensor.Int(18), tensor.Int(7))
+		z := reshaped(tensor.Alloc(y, integers(2, 4, 9, 2, 7)...), 2, 4, 18, 7)
 		return tensor.Sum(z, 2, 3)
 	}, "Epilogue ConvLast{2}; Alloc; Reshape{4}; sum{axis=1,2}"},
+	{"positions that are repeated, with the dimension of the next repetition", func(r *rand.Rand, x variable) variable {
+		y := tensor.ExpandDims(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 4)
+		z := reshaped(tensor.Alloc(y, integers(2, 4, 9, 7, 2)...), 2, 4, 9, 1, 14)
+		return tensor.Sum(reshaped(tensor.Alloc(z, integers(2, 4, 9, 3, 14)...), 2, 4, 27, 14), 2, 3)
+	}, "ConvLast{2}; Alloc; Reshape{5}; Alloc; Reshape{4}; sum{axis=1,2}"},
+	{"positions that are repeated, with a dimension before the channels", func(r *rand.Rand, x variable) variable {
+		y := tensor.ExpandDims(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), 4)
+		return tensor.Sum(reshaped(tensor.Alloc(y, integers(2, 4, 9, 7, 2)...), 2, 1, 4, 9, 14), 3, 4)
+	}, "ConvLast{2}; Alloc; Reshape{5}; sum{axis=3,4}"},
 	{"convolutions of joined channels, also pooled", func(r *rand.Rand, x variable) variable {
 		conv := func(x variable, in int) variable {
 			return tensor.Conv(x, float32s(r, 4, in, 1, 1), float32s(r, 4), tensor.Slide{}, 1)
