@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -15,6 +16,9 @@ type Fault struct {
 	Place string
 	Node  *Node // the innermost node of the place, or nil
 	Text  string
+	// Order says that the node is in front of one whose result it reads. ONNX forbids that, but such files are published,
+	// and what runs them sorts nodes.
+	Order bool
 }
 
 func (f Fault) String() string {
@@ -77,6 +81,18 @@ func Check(m *Model) error {
 		return nil
 	}
 	return &c.faults
+}
+
+// ofOrder says of the last fault that it is one of order, if it is listed.
+func (f *Faults) ofOrder() {
+	if f.More == 0 {
+		f.List[len(f.List)-1].Order = true
+	}
+}
+
+// OnlyOrder reports whether nothing is wrong but the order of nodes.
+func (f *Faults) OnlyOrder() bool {
+	return f.More == 0 && !slices.ContainsFunc(f.List, func(f Fault) bool { return !f.Order })
 }
 
 // A checker checks a model.

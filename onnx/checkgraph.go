@@ -189,6 +189,7 @@ func (c *checker) nodes(nodes []*Node) {
 				}
 				if k, ok := later[name]; ok {
 					c.fault("its input %s is computed later, by %s", quote(name), nodeText(k, nodes[k]))
+					c.faults.ofOrder()
 				} else {
 					c.fault("nothing computes its input %s", quote(name))
 				}

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/onnx"
 )
 
 // pooled is a graph of ONNX's nodes of no model. Its Pad and pool need not be two nodes, and its If is
@@ -256,4 +257,36 @@ graph {
 	nnopt(t, "eval", "--set=s=none", "--shape=o=1", "set.onnx").fails(t, statusUsage, "--set s: it is seq(float[n]), which has to have a value")
 	nnopt(t, "eval", "--set=s=1", "--set=o=1;2", "set.onnx").fails(t, statusUsage, "--set o: 2 tensors, and it is optional(float[n])")
 	nnopt(t, "opt", "--shape=s=1", "set.onnx").fails(t, statusUsage, "--shape s: it is seq(float[n]), of which only the value can be fixed, by --set")
+}
+
+// TestUnsortedModel: a file whose nodes are out of order is optimized as it is run, unless they form a circle.
+func TestUnsortedModel(t *testing.T) {
+	t.Chdir(t.TempDir())
+	node := func(op, input, output string) *onnx.Node {
+		return &onnx.Node{Op: op, Inputs: []string{input}, Outputs: []string{output}}
+	}
+	three := int64(3)
+	of := func(name string) *onnx.ValueInfo {
+		return &onnx.ValueInfo{Name: name, Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float, Shape: &onnx.Shape{Dims: []*onnx.Dim{{Value: &three}}}}}}
+	}
+	write := func(name string, nodes ...*onnx.Node) {
+		t.Helper()
+		m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 13}},
+			Graph: &onnx.Graph{Name: "g", Inputs: []*onnx.ValueInfo{of("x")}, Outputs: []*onnx.ValueInfo{of("y")}, Nodes: nodes}}
+		if err := m.WriteFile(t.Context(), name); err != nil {
+			t.Fatal(err)
+		}
+	}
+	write("unsorted.onnx", node("Relu", "s", "y"), node("Exp", "x", "s"))
+	if out := nnopt(t, "opt", "--output=sorted.onnx", "unsorted.onnx").ok(t).stdout; !strings.Contains(out, "verified") {
+		t.Error(out)
+	}
+	m, err := onnx.ReadFile("sorted.onnx")
+	if err != nil || onnx.Check(m) != nil {
+		t.Errorf("%v, %v", err, onnx.Check(m))
+	}
+	write("circle.onnx", node("Relu", "s", "y"), node("Exp", "y", "s"))
+	if r := nnopt(t, "opt", "circle.onnx"); r.status == 0 || !strings.Contains(r.stderr, "depends on its own results") {
+		t.Errorf("%d: %s", r.status, r.stderr)
+	}
 }
