@@ -99,5 +99,5 @@ func variance(list [narrow]float64) float64 {
 		sum += v
 		squares += float64(v * v)
 	}
-	return max(squares/narrow-float64(sum/narrow*(sum/narrow)), 0)
+	return max(float64(squares/narrow)-float64(sum/narrow*(sum/narrow)), 0)
 }
