@@ -28,33 +28,41 @@ func (c *call) byColumns(places variable) variable {
 	return sum
 }
 
-// maxUnpool puts elements to the places that MaxPool has found in all of its input, whose shape is input 2 or follows
-// from the windows. ONNX's own test of input 2 has places in the smaller shape that follows from the windows, which
-// MaxPool doesn't make, nor does ONNX Runtime take them.
+// maxUnpool puts elements to the places that MaxPool has found in all of its input, whose size follows
+// from the windows. A larger output has that in its corner.
 func (c *call) maxUnpool() []*value {
 	x, kernel := c.shape(c.x(0)), c.list("kernel_shape")
 	if len(kernel) == 0 || len(x) != len(kernel)+2 || !slices.Equal(x, c.shape(c.x(1))) {
 		c.fail("windows of %v and places of shape %v for %v", kernel, c.shape(c.x(1)), x)
 	}
+	s := c.slide(kernel, nil)
 	shape := slices.Clone(x)
-	if c.has(2) {
-		if shape = c.ints(2); len(shape) != len(x) {
-			c.fail("an output of shape %v for %v", shape, x)
+	for d, k := range kernel {
+		stride := at(s.Strides, d, 1)
+		if stride < 1 || k < 1 || stride > maxMade || k > maxMade {
+			c.fail("windows of %v in steps of %v", kernel, s.Strides)
 		}
-	} else {
-		s := c.slide(kernel, nil)
-		for d, k := range kernel {
-			stride := at(s.Strides, d, 1)
-			if stride < 1 || k < 1 || stride > maxMade || k > maxMade {
-				c.fail("windows of %v in steps of %v", kernel, s.Strides)
-			}
-			shape[2+d] = (x[2+d]-1)*stride + k - at(s.Before, d, 0) - at(s.After, d, 0)
-		}
+		shape[2+d] = (x[2+d]-1)*stride + k - at(s.Before, d, 0) - at(s.After, d, 0)
 	}
 	c.bounded(shape)
-	n := product(shape)
-	flat := tensor.Zeros(tensor.TypeOf(c.x(0)).DType(), tensor.Int(n))
-	return c.like(c.reshape(tensor.SetTake(flat, c.flat(c.x(0)), c.flat(c.index(c.x(1), ir.Known(int64(n))))), shape))
+	flat := tensor.Zeros(tensor.TypeOf(c.x(0)).DType(), tensor.Int(product(shape)))
+	y := c.reshape(tensor.SetTake(flat, c.flat(c.x(0)), c.flat(c.index(c.x(1), ir.Known(int64(product(shape)))))), shape)
+	if !c.has(2) {
+		return c.like(y)
+	}
+	want := c.ints(2)
+	if len(want) != len(shape) {
+		c.fail("an output of shape %v for %v", want, shape)
+	}
+	c.bounded(want)
+	margins := make([]tensor.Margin, len(shape))
+	for d, n := range want {
+		if n < shape[d] {
+			c.fail("an output of shape %v for %v", want, shape)
+		}
+		margins[d] = tensor.Margin{Before: tensor.Int(0), After: tensor.Int(n - shape[d])}
+	}
+	return c.like(tensor.PadValue(y, number(0, y), margins...))
 }
 
 // col2im adds up the windows of an image: x is [N, C × elements of a window, windows].
