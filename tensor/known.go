@@ -99,6 +99,9 @@ func Nonnegative(v *fgraph.Variable) bool {
 		if x, ok := UniformOf(v); ok && x >= 0 || TypeOf(v).DType().IsUnsigned() {
 			continue
 		}
+		if n, ok := LeastSize(v); ok && n >= 0 {
+			continue
+		}
 		a := v.Owner()
 		if a == nil || seen >= maxSigned {
 			return false
@@ -113,7 +116,6 @@ func Nonnegative(v *fgraph.Variable) bool {
 			if op.Log {
 				return false
 			}
-		case ShapeIOp:
 		case Reduce:
 			switch {
 			case op.Op == array.All || op.Op == array.Any:

@@ -2,6 +2,7 @@ package tensorpass
 
 import (
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -18,9 +19,9 @@ var arithmeticFunctions = []pattern.Function{
 	pattern.NewGuardOfEach("outermost(x)", 1, "x is not a term of a sum, difference or negation with a single use",
 		func(v *variable) bool { return v.Owner() != nil && addCanonizer.outermost(v.Owner()) }),
 	pattern.NewGuardOfPairs("same_pattern(x, y)", 1, "x and y have size 1 in the same dimensions, as far as types tell", samePattern),
-	about("magnitude(x)", "x is the absolute value of a float, or known to be one number that is not negative", func(v *variable) bool {
-		x, ok := uniform(v)
-		return ok && x >= 0 || argument(v, array.Abs) != nil && isFloat(v)
+	about("fixed(x)", "x is one number that is known, or will be when sizes are", isFixed),
+	about("magnitude(x)", "x is the absolute value of a float, or one number that is not negative, known or of sizes", func(v *variable) bool {
+		return isFixed(v) && tensor.Nonnegative(v) || argument(v, array.Abs) != nil && isFloat(v)
 	}),
 	value("(inside x)", 2, "the argument of an absolute value, and x itself if it is not one", func(a pattern.Args) *variable {
 		if x := argument(a.Vars[0], array.Abs); x != nil {

@@ -43,7 +43,7 @@ var (
 func (z *canonizer) family(v *variable) (*apply, array.Opcode) {
 	a := v.Owner()
 	op, ok := elemOf(a)
-	if ok && (op == z.main || op == z.inverse || op == z.reciprocal) {
+	if ok && (op == z.main || op == z.inverse || op == z.reciprocal) && !(isFloat(v) && ofSizes(v)) {
 		return a, op
 	}
 	return nil, 0
@@ -292,7 +292,11 @@ func (z *canonizer) join(num, den []*variable, out *variable) *variable {
 // simplified cancels terms of the lists, and makes one constant.
 func (z *canonizer) simplified(num, den []*variable, out *variable) ([]*variable, []*variable) {
 	num, den, _ = cancel(num, den)
-	num, den = z.constants(num, den, out)
+	if n, d, ok := z.constantsOfSizes(num, den, out); ok {
+		num, den = n, d
+	} else {
+		num, den = z.constants(num, den, out)
+	}
 	if z.simplify != nil {
 		num, den = z.simplify(num, den, out)
 	}
@@ -308,7 +312,7 @@ func (z *canonizer) settled(n *apply) bool {
 		return false
 	}
 	for i, v := range in {
-		if i > 0 && v.IsConstant() || z.reaches(v) {
+		if i > 0 && (v.IsConstant() || isFloat(n.Out()) && ofSizes(v)) || z.reaches(v) {
 			return false
 		}
 	}
@@ -338,7 +342,7 @@ func isFoldable(v *variable) bool {
 // transform is the rule of the canonizer.
 func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	out := n.Out()
-	if z.nested(out, onlyClient(out)) || z.settled(n) {
+	if z.nested(out, onlyClient(out)) || z.settled(n) || isFloat(out) && ofSizes(out) {
 		return c.Miss("it is a term of a larger expression of the same kind, or nothing cancels, the constants are one already, and it is flat"), nil
 	}
 	if z.outermost(n) {

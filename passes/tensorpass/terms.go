@@ -5,12 +5,14 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // A multiple is a term of a sum: a number times the product of other factors.
 type multiple struct {
 	number float64
+	size   *variable // a number of sizes that is a factor besides, or nil
 	core   []*variable
 	term   *variable // the product, or nil if there is none
 }
@@ -21,11 +23,13 @@ func multipleAt(terms []*variable, i int, dtype array.DType) multiple {
 	v := terms[i]
 	a := elem(v, array.Mul)
 	if a == nil || dtypeOf(v) != dtype {
-		return multiple{1, terms[i : i+1 : i+1], nil}
+		return multiple{number: 1, core: terms[i : i+1 : i+1]}
 	}
-	m := multiple{1, a.Inputs(), v}
+	m := multiple{number: 1, core: a.Inputs(), term: v}
 	if x, ok := uniform(m.core[0]); ok && x-x == 0 && x != 0 && m.core[0].IsConstant() && isScalar(m.core[0]) {
 		m.number, m.core = x, m.core[1:]
+	} else if dtype.IsFloat() && ofSizes(m.core[0]) {
+		m.size, m.core = m.core[0], m.core[1:]
 	}
 	return m
 }
@@ -95,7 +99,8 @@ const largestExact = 1 << 52
 // A likeTerms is the terms of a sum that are multiples of one product.
 type likeTerms struct {
 	multiple
-	total   float64 // of the numbers
+	total   float64   // of the numbers
+	sizes   *variable // the sum of all numbers in their order if some are of sizes, as a float64, or nil
 	entries int
 	freed   int // products that only these terms need
 	repeats int // entries of the product of the first
@@ -104,7 +109,7 @@ type likeTerms struct {
 
 // ops returns the number of ops of the term that replaces them all.
 func (l *likeTerms) ops() int {
-	if l.total == 0 || math.Abs(l.total) == 1 && len(l.core) == 1 {
+	if l.sizes == nil && (l.total == 0 || math.Abs(l.total) == 1 && len(l.core) == 1) {
 		return 0
 	}
 	return 1
@@ -112,7 +117,7 @@ func (l *likeTerms) ops() int {
 
 // factors returns the factors that the number multiplies. A product with other uses is one factor.
 func (l *likeTerms) factors() []*variable {
-	if l.freed == 0 && l.term != nil && l.number == 1 {
+	if l.freed == 0 && l.term != nil && l.number == 1 && l.size == nil {
 		return []*variable{l.term}
 	}
 	return l.core
@@ -141,13 +146,17 @@ func mergeTerms(num, den []*variable, out *variable) ([]*variable, []*variable) 
 		back := i >= len(num)
 		if k := groupOf[i]; k >= 0 && groups[k].merged {
 			g := &groups[k]
-			if g.entries == 0 || g.total == 0 {
+			if g.entries == 0 || g.sizes == nil && g.total == 0 {
 				continue
 			}
 			g.entries = 0 // the others are part of it
 			v, back = g.core[0], g.total == -1 && g.ops() == 0
 			if g.ops() > 0 {
-				v = computeAs(out, array.Mul, append([]*variable{number(g.total, out)}, g.factors()...)...)
+				k := number(g.total, out)
+				if g.sizes != nil {
+					k = castTo(g.sizes, dtypeOf(out))
+				}
+				v = computeAs(out, array.Mul, append([]*variable{k}, g.factors()...)...)
 			}
 		}
 		if back {
@@ -193,7 +202,25 @@ func groupTerms(all []*variable, subtracted int, dtype array.DType) (groups []li
 		if i >= subtracted {
 			m.number = -m.number
 		}
-		g.total += m.number
+		g.add(m)
 	}
 	return groups, groupOf
+}
+
+// add counts the number of one more term.
+func (l *likeTerms) add(m multiple) {
+	switch {
+	case m.size != nil && l.sizes == nil:
+		l.sizes = full(array.Float64, l.total)
+		fallthrough
+	case m.size != nil:
+		op := array.Add
+		if m.number < 0 {
+			op = array.Sub
+		}
+		l.sizes = tensor.Map(op, l.sizes, castTo(stripPadding(m.size), array.Float64))
+	case l.sizes != nil:
+		l.sizes = tensor.Add(l.sizes, full(array.Float64, m.number))
+	}
+	l.total += m.number
 }
