@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"hash/maphash"
 	"strings"
-	"sync/atomic"
 	"unsafe"
 
 	"google.golang.org/protobuf/encoding/protowire"
@@ -26,8 +25,6 @@ type proto interface {
 // message is the part that all messages have. It is kept small: a file may have millions of messages, most
 // of which have little else.
 type message struct {
-	// unknown has the fields that this package does not know, as they were encoded. It is mostly nil.
-	unknown *[]byte
 	// from is what the message was read from, or nil. Its encoding is there, size bytes from at on. It is
 	// written again as long as the fields have the hash that they had then, and the messages in it are the
 	// same and have not changed either. So callers change messages by assignments alone, and encodings that
@@ -35,27 +32,34 @@ type message struct {
 	from     *source
 	at, size uint32
 	hash     uint64
-	id       identity
 }
 
-// An identity is the number of a message among all that were read, and whether it was merged; 0 for one that was
-// not read.
-type identity uint64
-
-// merged means that there were several encodings of a message, of which only the last is known. The message is
-// then written by its fields, unless the message around it is written as it was.
-const merged identity = 1
-
-// A source is what messages were read from.
+// A source is what messages were read from. No two of its messages are at the same place, since there is a tag
+// between the beginning of a message and that of one in it.
 type source struct {
 	data []byte
+	odd  map[uint32]oddity // by the place of a message
 	*files
+}
+
+// An oddity is what few messages have.
+type oddity struct {
+	// unknown has the fields that this package does not know, as they were encoded.
+	unknown []byte
+	// merged means that there were several encodings of the message, of which only the last is known. It is
+	// then written by its fields, unless the message around it is written as it was.
+	merged bool
 }
 
 func (m *message) own() *message { return m }
 
-// merged reports whether there were several encodings of the message.
-func (m *message) merged() bool { return m.id&merged != 0 }
+// odd returns what few messages have.
+func (m *message) odd() oddity {
+	if m.from == nil {
+		return oddity{}
+	}
+	return m.from.odd[m.at]
+}
 
 // files returns the files that the message was read from, nil if there are none.
 func (m *message) files() *files {
@@ -68,10 +72,7 @@ func (m *message) files() *files {
 // encoding returns what the message was read from last.
 func (m *message) encoding() []byte { return m.from.data[m.at:][:m.size:m.size] }
 
-var (
-	seed   = maphash.MakeSeed()
-	lastID atomic.Uint64
-)
+var seed = maphash.MakeSeed()
 
 // Limits of what is read.
 const (
@@ -159,6 +160,11 @@ func (d *decoder) decode(m proto, raw []byte, at int) {
 	// one would escape through the interface, once for each of millions of messages.
 	c, own := &d.codecs[d.depth], m.own()
 	*c = codec{d: d}
+	// A field with one message may be encoded twice. Readers of protobuf merge the two, and the place is now the last.
+	odd := own.odd()
+	if odd.merged = own.from != nil; odd.merged {
+		delete(d.from.odd, own.at)
+	}
 	for rest := raw; len(rest) > 0 && d.err == nil; {
 		num, typ, n := protowire.ConsumeTag(rest)
 		if n < 0 {
@@ -191,20 +197,14 @@ func (d *decoder) decode(m proto, raw []byte, at int) {
 		c.at = at + len(raw) - len(rest) - len(c.bytes)
 		// Fields of a newer version of ONNX are kept as bytes, so that writing the model loses nothing.
 		if m.fields(c); !c.taken && d.need(len(field)-len(rest)) {
-			if own.unknown == nil {
-				own.unknown = new([]byte)
-			}
-			*own.unknown = append(*own.unknown, field[:len(field)-len(rest)]...)
+			odd.unknown = append(odd.unknown, field[:len(field)-len(rest)]...)
 		}
 	}
 	d.depth--
-	// A field with one message may be encoded twice. Readers of protobuf merge the two.
-	if own.id != 0 {
-		own.id |= merged
-	} else if d.need(int(unsafe.Sizeof(m))) {
-		own.id, own.from = identity(lastID.Add(uint64(merged)<<1)), d.from
+	own.from, own.at, own.size = d.from, uint32(at), uint32(len(raw))
+	if (odd.merged || odd.unknown != nil) && d.need(2*int(unsafe.Sizeof(odd))) { // a map has room for more
+		d.from.odd[own.at] = odd
 	}
-	own.at, own.size = uint32(at), uint32(len(raw))
 }
 
 // remember notes the hashes of a message that was read and of those in it. It does so at the end: to hash a message

@@ -44,7 +44,7 @@ func parse(m proto, data []byte, from *files) error {
 	if uint64(len(data)) > math.MaxUint32 {
 		return fmt.Errorf("%w: it has %d bytes, and weights of that size are in files of their own", ErrFormat, len(data))
 	}
-	d := &decoder{left: memoryFor(int64(len(data))), from: &source{data, from}}
+	d := &decoder{left: memoryFor(int64(len(data))), from: &source{data, make(map[uint32]oddity), from}}
 	d.decode(m, data, 0)
 	if d.err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, d.err)

@@ -57,19 +57,19 @@ func (s *sink) put(b []byte) {
 func (s *sink) message(m proto) {
 	s.codec.out = s
 	m.fields(&s.codec)
-	if unknown := m.own().unknown; unknown != nil {
-		s.put(*unknown)
-	}
+	s.put(m.own().odd().unknown)
 }
 
 // sub encodes a field with a message.
 func (s *sink) sub(num protowire.Number, m proto) {
 	switch s.mode {
 	case hashing:
-		// The identity of a message stands for what is in it, so a hash costs only a message's own
+		// Where a message was read stands for what is in it, so a hash costs only a message's own
 		// fields. Whether something within has changed is asked of each message itself.
 		s.tag(num, protowire.BytesType)
-		s.buf = protowire.AppendFixed64(s.buf[:0], uint64(m.own().id))
+		own := m.own()
+		s.buf = protowire.AppendFixed64(s.buf[:0], uint64(uintptr(unsafe.Pointer(own.from))))
+		s.buf = protowire.AppendFixed32(s.buf, own.at)
 		s.put(s.buf)
 		s.visit(m)
 	default:
@@ -160,14 +160,14 @@ func (w *writer) plan(m proto) plan {
 			w.pending = append(w.pending, child)
 			p.same = child.same && p.same
 		}
-		if !p.same || own.merged() {
+		if !p.same || own.odd().merged {
 			for i, child := range w.pending[plans:] {
 				w.plans[w.written(w.inner[first+i]).own()] = child
 			}
 		}
 		w.inner, w.pending = w.inner[:first], w.pending[:plans]
 	}
-	if p.same && !own.merged() {
+	if p.same && !own.odd().merged {
 		p.size = int64(own.size)
 	} else if w.err == nil {
 		w.counter.n = 0
@@ -196,7 +196,7 @@ func (w *writer) note(m proto) {
 // message writes a message.
 func (w *writer) message(m proto) {
 	m = w.written(m)
-	if own := m.own(); w.plan(m).same && !own.merged() {
+	if own := m.own(); w.plan(m).same && !own.odd().merged {
 		w.out.put(own.encoding())
 		return
 	}
