@@ -137,7 +137,7 @@ func (w *writer) main(r *Region, imported bool) *onnx.Graph {
 		}
 	}
 	w.inOldOrder(&g)
-	w.nodes(&g, r, w.graph.Outputs(), outputs)
+	g.Nodes = w.nodes(g.Nodes, r, w.graph.Outputs(), outputs)
 	for i, v := range w.graph.Outputs() {
 		var info *onnx.ValueInfo
 		if own {
@@ -349,6 +349,9 @@ func moreNumbers(t, u Type) bool {
 
 // valueInfos returns the declarations of what is left of the values that the model declares.
 func (w *writer) valueInfos(old *onnx.Graph) []*onnx.ValueInfo {
+	if len(old.Values) == 0 {
+		return nil
+	}
 	byName := make(map[string]*fgraph.Variable)
 	for v := range w.graph.Variables() {
 		byName[w.names[v.ID()]] = v

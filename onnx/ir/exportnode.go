@@ -11,11 +11,11 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 )
 
-// nodes writes the nodes of a region, and what makes its outputs values of their names.
-func (w *writer) nodes(g *onnx.Graph, r *Region, outputs []*fgraph.Variable, names []string) {
-	g.Nodes = slices.Grow(g.Nodes, len(r.Applies))
+// nodes adds the nodes of a region to a list, and what makes its outputs values of their names.
+func (w *writer) nodes(list []*onnx.Node, r *Region, outputs []*fgraph.Variable, names []string) []*onnx.Node {
+	list = slices.Grow(list, len(r.Applies))
 	for _, a := range r.Applies {
-		g.Nodes = append(g.Nodes, w.node(a, r))
+		list = append(list, w.node(a, r))
 	}
 	given := make(map[string]bool)
 	for i, v := range outputs {
@@ -25,8 +25,9 @@ func (w *writer) nodes(g *onnx.Graph, r *Region, outputs []*fgraph.Variable, nam
 			given[names[i]] = true
 			continue
 		}
-		g.Nodes = append(g.Nodes, &onnx.Node{Op: "Identity", Inputs: []string{w.name(v)}, Outputs: []string{names[i]}})
+		list = append(list, &onnx.Node{Op: "Identity", Inputs: []string{w.name(v)}, Outputs: []string{names[i]}})
 	}
+	return list
 }
 
 // node writes an apply.
@@ -113,7 +114,7 @@ func keep(old, list []*onnx.Attribute) []*onnx.Attribute {
 		switch {
 		case i < 0:
 			continue
-		case rest[i] == a || len(a.Subgraphs()) == 0 && attributeText(a) == attributeText(rest[i]):
+		case rest[i] == a || a.Graph != nil && a.Graph == rest[i].Graph || len(a.Subgraphs()) == 0 && attributeText(a) == attributeText(rest[i]):
 			kept = append(kept, a)
 		default:
 			kept = append(kept, rest[i])
@@ -128,26 +129,24 @@ func (w *writer) branches(a *fgraph.Apply, r *Region, old []*onnx.Attribute) []*
 	k := a.Op().(*Op).Outputs
 	var list []*onnx.Attribute
 	for branch, name := range []string{"then_branch", "else_branch"} {
-		attribute := &onnx.Attribute{Name: name, Type: onnx.AttributeGraph}
-		g := &onnx.Graph{Name: name}
-		for _, b := range old {
-			if b.Name == name && b.Graph != nil {
-				c, d := *b, *b.Graph
-				attribute, g = &c, &d
-			}
+		i := slices.IndexFunc(old, func(b *onnx.Attribute) bool { return b.Name == name && b.Graph != nil })
+		if i < 0 {
+			i, old = len(old), append(slices.Clip(old), &onnx.Attribute{Name: name, Type: onnx.AttributeGraph, Graph: &onnx.Graph{Name: name}})
 		}
-		attribute.Graph = g
-		infos := g.Outputs
-		g.Nodes, g.Initializers, g.SparseInitializers, g.Values, g.Outputs = nil, nil, nil, nil, nil
-		w.inner(g, infos, r.Branch(a, branch), a.Inputs()[1+branch*k:1+(branch+1)*k])
+		attribute := old[i]
+		if g := w.inner(attribute.Graph, attribute.Graph.Inputs, r.Branch(a, branch), a.Inputs()[1+branch*k:1+(branch+1)*k]); g != attribute.Graph {
+			c := *attribute
+			c.Graph = g
+			attribute = &c
+		}
 		list = append(list, attribute)
 	}
 	return list
 }
 
-// inner writes the nodes and the outputs of a branch or a body. An output that is computed in it has its
-// own name, once; all others are values of new names.
-func (w *writer) inner(g *onnx.Graph, infos []*onnx.ValueInfo, r *Region, values []*fgraph.Variable) {
+// inner writes a branch or a body, the graph old of the model if nothing of that has changed. An output that is
+// computed in it has its own name, once; all others are values of new names.
+func (w *writer) inner(old *onnx.Graph, inputs []*onnx.ValueInfo, r *Region, values []*fgraph.Variable) *onnx.Graph {
 	names, given := make([]string, len(values)), make(map[*fgraph.Variable]bool)
 	for i, v := range values {
 		if r.computes(v) && !given[v] {
@@ -156,14 +155,22 @@ func (w *writer) inner(g *onnx.Graph, infos []*onnx.ValueInfo, r *Region, values
 			names[i] = w.fresh(cmp.Or(w.name(v), "output"), r)
 		}
 	}
-	w.nodes(g, r, values, names)
+	nodes := w.nodes(nil, r, values, names)
+	outputs := make([]*onnx.ValueInfo, len(values))
 	for i, v := range values {
 		var info *onnx.ValueInfo
-		if i < len(infos) {
-			info = infos[i]
+		if i < len(old.Outputs) {
+			info = old.Outputs[i]
 		}
-		g.Outputs = append(g.Outputs, w.info(info, v, names[i]))
+		outputs[i] = w.info(info, v, names[i])
 	}
+	if len(old.Initializers)+len(old.SparseInitializers)+len(old.Values) == 0 && slices.Equal(nodes, old.Nodes) && slices.Equal(inputs, old.Inputs) && slices.Equal(outputs, old.Outputs) {
+		return old // so that a model of very many graphs is not there twice
+	}
+	g := *old
+	g.Initializers, g.SparseInitializers, g.Values = nil, nil, nil // all constants are in the main graph
+	g.Nodes, g.Inputs, g.Outputs = nodes, inputs, outputs
+	return &g
 }
 
 // bodies writes the bodies of an op in a region.
@@ -186,20 +193,14 @@ func (w *writer) bodies(op *Op, captured []*fgraph.Variable, r *Region) []*onnx.
 
 // body writes a body that is in a region and captures values from around it.
 func (w *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Graph {
-	g := &onnx.Graph{Name: b.Name}
-	var inputs, outputs []*onnx.ValueInfo
-	if b.file != nil {
-		c := *b.file
-		g, inputs, outputs = &c, c.Inputs, c.Outputs
-		g.Nodes, g.Initializers, g.SparseInitializers, g.Values, g.Inputs, g.Outputs = nil, nil, nil, nil, nil, nil
-	}
+	old := cmp.Or(b.file, &onnx.Graph{Name: b.Name})
 	graph := w.calling(b.Graph)
 	root, err := regions(graph, &Region{outer: r, depth: r.depth + 1})
 	if err != nil {
 		w.faults = append(w.faults, err)
-		return g
+		return old
 	}
-	in := w.writer(graph)
+	in, inputs := w.writer(graph), make([]*onnx.ValueInfo, b.Params)
 	for i, v := range graph.Inputs() {
 		// A graph in a node sees the names around it, so what it captures is no input in the file.
 		if i >= b.Params {
@@ -208,12 +209,11 @@ func (w *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Gra
 		}
 		in.names[v.ID()] = in.fresh(cmp.Or(v.Name(), "input_"+strconv.Itoa(i)), root)
 		var info *onnx.ValueInfo
-		if i < len(inputs) {
-			info = inputs[i]
+		if i < len(old.Inputs) {
+			info = old.Inputs[i]
 		}
-		g.Inputs = append(g.Inputs, in.info(info, v, in.names[v.ID()]))
+		inputs[i] = in.info(info, v, in.names[v.ID()])
 	}
 	in.nameValues(root)
-	in.inner(g, outputs, root, graph.Outputs())
-	return g
+	return in.inner(old, inputs, root, graph.Outputs())
 }

@@ -79,7 +79,7 @@ func (s *spread) chaotic() bool {
 // move runs the graph once more, with inputs that are moved.
 func (s *spread) move(ctx context.Context) error {
 	s.moves++
-	g, err := fgraph.NewCopy(s.graph.Inputs(), s.graph.Outputs(), s.source.For())
+	g, err := fgraph.NewCopy(s.graph.Inputs(), s.graph.Outputs(), ir.SourceOf(s.graph).For())
 	if err != nil {
 		return err
 	}
