@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -149,10 +150,12 @@ func (f *Function) refuses(inputs map[string]*array.Array) error {
 			return fmt.Errorf("%w: %s is %v %v, and was %v", lower.ErrInput, v.Name(), a.DType(), a.Shape(), v.Type())
 		}
 	}
-	for name := range inputs {
-		if !slices.ContainsFunc(f.l.Inputs, func(v *fgraph.Variable) bool { return v.Name() == name }) {
-			return fmt.Errorf("%w: %s had no value", lower.ErrInput, name)
+	if len(inputs) > len(f.l.Inputs) { // all of which are there
+		others := maps.Clone(inputs)
+		for _, v := range f.l.Inputs {
+			delete(others, v.Name())
 		}
+		return fmt.Errorf("%w: %s had no value", lower.ErrInput, slices.Min(slices.Collect(maps.Keys(others))))
 	}
 	for _, d := range f.l.Demands {
 		if d.Input >= 0 && !array.Equal(inputs[f.l.Inputs[d.Input].Name()], d.Value) {

@@ -47,7 +47,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	}
 	im := &importer{Options: o, functions: make(map[string]*onnx.Function), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), ops: make(map[string]*Op), redefined: make(map[*onnx.Function]bool), source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
-		origins: newOrigins(), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
+		origins: newOrigins(m), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
 	}}
 	// Before ir_version 3 no version was written, and operators were those of the first.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 	"strconv"
+	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -44,6 +45,8 @@ type origins struct {
 	symbols     map[string]bool // the names of symbols
 	contributed bool            // the model has the operator of that name in a version that lacks it
 	calls       bool            // there are calls of functions among the nodes
+	// initializers are those of the model by name, once somebody has asked.
+	initializers func() map[string]*onnx.Tensor
 }
 
 // An Evaluator computes ops.
@@ -82,13 +85,19 @@ type Change struct {
 // onnx/lower knows.
 func NewSource(operators *Operators) *Source {
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
-	return &Source{Model: m, Operators: operators, origins: newOrigins(), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64, grown: newGrowth()}
+	return &Source{Model: m, Operators: operators, origins: newOrigins(m), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64, grown: newGrowth()}
 }
 
 const newestOpset = 22
 
-func newOrigins() *origins {
-	return &origins{latest: math.MaxInt64, constants: make(map[*Value]*onnx.Node), symbols: make(map[string]bool)}
+func newOrigins(m *onnx.Model) *origins {
+	return &origins{latest: math.MaxInt64, constants: make(map[*Value]*onnx.Node), symbols: make(map[string]bool), initializers: sync.OnceValue(func() map[string]*onnx.Tensor {
+		byName := make(map[string]*onnx.Tensor)
+		for _, t := range slices.Backward(m.Graph.Initializers) { // the first of a name counts
+			byName[t.Name] = t
+		}
+		return byName
+	})}
 }
 
 // OnAttach lets a graph have one source.
@@ -203,10 +212,5 @@ func whereOf(i int, n *onnx.Node) string {
 
 // Initializer returns an initializer of the model, or nil. If it is an input, too, that is its default.
 func (s *Source) Initializer(name string) *onnx.Tensor {
-	for _, t := range s.Model.Graph.Initializers {
-		if t.Name == name {
-			return t
-		}
-	}
-	return nil
+	return s.initializers()[name]
 }

@@ -199,6 +199,10 @@ func (r *optReport) print(c *tool.Console, f *optFlags) error {
 // compute, in what tensor.Cost expects: several times as long as both runs of any published model that was tried.
 const maxWork, maxFolded = 4 * time.Second, time.Second
 
+// toMake is what a node costs before the first run, to be lowered and compiled, in what tensor.Cost returns: most of
+// the check for very many small ones (chains of 100,000 Adds, of Ifs and of constants: 9 to 16 µs, 30 November 2026).
+const toMake = 16e6
+
 var tooLong = fmt.Sprintf("not verified: to run both models takes more than about %v; --verify does it", maxWork)
 
 // A check runs the model, before passes change its graph, and an optimized one on the same inputs: with the optional
@@ -220,7 +224,11 @@ type trial struct {
 // run runs the model. If the context bounds the work, that may not need more than maxVerified.
 func (c *check) run(ctx context.Context, g *fgraph.FunctionGraph) error {
 	most := int64(0)
-	if tensor.WorkOf(ctx) != nil {
+	if work := tensor.WorkOf(ctx); work != nil {
+		if work.Spend(2*toMake*float64(nodes(g))) != nil {
+			c.no = tooLong
+			return nil
+		}
 		if most = maxVerified; c.weights() > most {
 			c.no = "not verified: there is more than 1 GB of weights, all of which would be read; --verify does it"
 			return nil
@@ -297,6 +305,17 @@ func (c *check) of(ctx context.Context, m *onnx.Model) (string, error) {
 		}
 	}
 	return text, nil
+}
+
+// nodes counts the nodes of a graph, with those of bodies in it.
+func nodes(g *fgraph.FunctionGraph) int {
+	n := g.NumApplies()
+	for a := range g.Applies() {
+		for _, b := range a.Op().(*ir.Op).Bodies {
+			n += nodes(b.Graph)
+		}
+	}
+	return n
 }
 
 // largest returns the bytes of the largest value whose size is known.
