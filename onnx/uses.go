@@ -74,10 +74,13 @@ func (u *Uses) freeNames(g *Graph) []string {
 			free = append(free, name)
 		}
 	}
-	if u.free == nil {
-		u.free = make(map[*Graph][]string)
+	// A graph without others is as soon looked at again, and there may be very many of them.
+	if slices.ContainsFunc(g.Nodes, func(n *Node) bool { return slices.ContainsFunc(n.Attributes, func(a *Attribute) bool { return len(a.Subgraphs()) > 0 }) }) {
+		if u.free == nil {
+			u.free = make(map[*Graph][]string)
+		}
+		u.free[g] = free
 	}
-	u.free[g] = free
 	return free
 }
 

@@ -13,6 +13,9 @@ import (
 // casts anywhere, and ONNX Runtime sorts them. A name that is visible from around the graph means the value
 // there, until a node defines it anew.
 func (im *importer) sorted(nodes []*onnx.Node, s *scope) ([]int, error) {
+	if len(nodes) == 1 { // as in most branches
+		return []int{0}, nil
+	}
 	order := make([]int, len(nodes))
 	maker := make(map[string]int, len(nodes))
 	for i, n := range nodes {
