@@ -220,15 +220,22 @@ func (g *FunctionGraph) ImportedBy(a *Apply) Reason {
 
 // number returns the index of why in g.reasons.
 func (g *FunctionGraph) number(why Reason) int32 {
-	if last := len(g.reasons) - 1; last >= 0 && g.reasons[last] == why {
-		return int32(last)
+	n := len(g.reasons)
+	switch {
+	case n == 0: // initial: a graph that nothing changes needs no map
+		g.reasons = []Reason{why}
+		return 0
+	case g.reasons[n-1] == why:
+		return int32(n - 1)
+	case g.reasons[0] == why:
+		return 0
 	}
 	i, known := g.reason[why]
 	if !known {
 		if g.reason == nil {
 			g.reason = make(map[Reason]int32)
 		}
-		i = int32(len(g.reasons))
+		i = int32(n)
 		g.reasons, g.reason[why] = append(g.reasons, why), i
 	}
 	return i
@@ -355,10 +362,12 @@ func (g *FunctionGraph) checkOp(op Op) error {
 	plain, known := g.plainOps[t]
 	if !known {
 		plain = t.Comparable() && !containsInterface(t)
-		if g.plainOps == nil {
-			g.plainOps = make(map[reflect.Type]bool)
+		if !plain || g.recent[g.oldest] != nil { // a graph with few types needs no map
+			if g.plainOps == nil {
+				g.plainOps = make(map[reflect.Type]bool)
+			}
+			g.plainOps[t] = plain
 		}
-		g.plainOps[t] = plain
 	}
 	if plain {
 		g.recent[g.oldest] = t

@@ -33,8 +33,6 @@ type madeConstant struct {
 	live int
 }
 
-func newGrowth() *growth { return &growth{made: make(map[uint64][]madeConstant)} }
-
 // count counts a constant that has got its first reader, or takes away one that has lost its last.
 func (r *growth) count(v *fgraph.Variable, born bool) {
 	n := StoredBytes(v)
@@ -49,6 +47,9 @@ func (r *growth) count(v *fgraph.Variable, born bool) {
 	case born && i >= 0:
 		list[i].live++
 	case born:
+		if r.made == nil { // as in most of very many bodies
+			r.made = make(map[uint64][]madeConstant)
+		}
 		r.made[h] = append(list, madeConstant{t, x, 1})
 		r.bytes += n
 	case i < 0: // one of the beginning

@@ -85,7 +85,7 @@ type Change struct {
 // onnx/lower knows.
 func NewSource(operators *Operators) *Source {
 	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: newestOpset}}, Graph: &onnx.Graph{Name: "graph"}}
-	return &Source{Model: m, Operators: operators, origins: newOrigins(m), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64, grown: newGrowth()}
+	return &Source{Model: m, Operators: operators, origins: newOrigins(m), opsets: map[string]int64{"": newestOpset}, raise: math.MaxInt64, grown: new(growth)}
 }
 
 const newestOpset = 22
@@ -106,7 +106,7 @@ func (s *Source) OnAttach(g *fgraph.FunctionGraph) error {
 		return fgraph.ErrAlreadyAttached
 	}
 	// What is there from the beginning is no growth.
-	s.grown = newGrowth()
+	s.grown = new(growth)
 	return nil
 }
 
