@@ -75,7 +75,9 @@ func (u *Uses) freeNames(g *Graph) []string {
 		}
 	}
 	// A graph without others is as soon looked at again, and there may be very many of them.
-	if slices.ContainsFunc(g.Nodes, func(n *Node) bool { return slices.ContainsFunc(n.Attributes, func(a *Attribute) bool { return len(a.Subgraphs()) > 0 }) }) {
+	if slices.ContainsFunc(g.Nodes, func(n *Node) bool {
+		return slices.ContainsFunc(n.Attributes, func(a *Attribute) bool { return len(a.Subgraphs()) > 0 })
+	}) {
 		if u.free == nil {
 			u.free = make(map[*Graph][]string)
 		}

@@ -69,17 +69,17 @@ func (e *exporter) ownVersion(domain string) int64 {
 
 // versionedCall returns what takes the place of a node of another version than the model's: a call of a
 // function that holds the node.
-func (w *writer) versionedCall(n *onnx.Node, op *Op, version int64) *onnx.Node {
+func (w *writer) versionedCall(n onnx.Node, op *Op, version int64) *onnx.Node {
 	if w.format < functionsSince || len(op.Bodies) > 0 {
 		why := "a function can't hold its graphs, which see what is around them"
 		if len(op.Bodies) == 0 {
 			why = fmt.Sprintf("version %d of the file format has no functions", w.format)
 		}
 		w.faults = append(w.faults, fmt.Errorf("node %s: %s of version %d is not in version %d of its operators, and %s", n.Name, op.Name(), version, w.ownVersion(op.Domain), why))
-		return n
+		return new(n)
 	}
 	f := &onnx.Function{Opsets: []*onnx.Opset{{Domain: op.Domain, Version: version}}} // which ONNX Runtime 1.30 does not look at
-	inner, outer := *n, onnx.Node{Name: n.Name}
+	inner, outer := n, onnx.Node{Name: n.Name}
 	inner.Name = ""
 	inner.Inputs, outer.Inputs, f.Inputs = renamed(n.Inputs, "x")
 	inner.Outputs, outer.Outputs, f.Outputs = renamed(n.Outputs, "y")

@@ -33,11 +33,11 @@ func (w *writer) nodes(list []*onnx.Node, r *Region, outputs []*fgraph.Variable,
 // node writes an apply.
 func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	op := a.Op().(*Op)
-	n, old := &onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}, w.origin(a)
+	n, old := onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}, w.origin(a)
 	// Documentation and metadata of a node belong to its operator. On what took its place they would be wrong.
 	unchanged := w.unchanged(a)
 	if unchanged {
-		*n = *old.node
+		n = *old.node
 	}
 	if old != nil {
 		n.Name = w.nodeName(a, r, old.node.Name)
@@ -47,13 +47,13 @@ func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	attributes, in, err := denormalize(op, version, known)
 	if err != nil {
 		w.faults = append(w.faults, fmt.Errorf("node %s: %w", n.Name, err))
-		return n
+		return new(n)
 	}
 	if IsIf(a) {
 		// What branches result in is output by the graphs in the node, not read by it.
 		attributes, in = w.branches(a, r, n.Attributes), in[:1]
 	} else {
-		attributes = append(slices.Clip(attributes), w.bodies(op, captured, r)...)
+		attributes = append(slices.Clip(attributes), w.bodies(op, captured, r, n.Attributes)...)
 	}
 	n.Attributes = keep(n.Attributes, attributes)
 	n.Inputs, n.Outputs = lists.Map(in, w.name), lists.Map(a.Outputs(), w.name)
@@ -64,7 +64,7 @@ func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	if unchanged && n.Name == old.node.Name && slices.Equal(n.Inputs, old.node.Inputs) && slices.Equal(n.Outputs, old.node.Outputs) && slices.Equal(n.Attributes, old.node.Attributes) {
 		return old.node // so that a model of very many nodes is not there twice
 	}
-	return n
+	return new(n)
 }
 
 // A nodeKey is a name of a node in a graph of the model.
@@ -114,7 +114,7 @@ func keep(old, list []*onnx.Attribute) []*onnx.Attribute {
 		switch {
 		case i < 0:
 			continue
-		case rest[i] == a || a.Graph != nil && a.Graph == rest[i].Graph || len(a.Subgraphs()) == 0 && attributeText(a) == attributeText(rest[i]):
+		case rest[i] == a || len(a.Subgraphs()) == 0 && attributeText(a) == attributeText(rest[i]):
 			kept = append(kept, a)
 		default:
 			kept = append(kept, rest[i])
@@ -129,19 +129,32 @@ func (w *writer) branches(a *fgraph.Apply, r *Region, old []*onnx.Attribute) []*
 	k := a.Op().(*Op).Outputs
 	var list []*onnx.Attribute
 	for branch, name := range []string{"then_branch", "else_branch"} {
-		i := slices.IndexFunc(old, func(b *onnx.Attribute) bool { return b.Name == name && b.Graph != nil })
-		if i < 0 {
-			i, old = len(old), append(slices.Clip(old), &onnx.Attribute{Name: name, Type: onnx.AttributeGraph, Graph: &onnx.Graph{Name: name}})
+		g := &onnx.Graph{Name: name}
+		if i := holder(old, name); i >= 0 {
+			g = old[i].Graph
 		}
-		attribute := old[i]
-		if g := w.inner(attribute.Graph, attribute.Graph.Inputs, r.Branch(a, branch), a.Inputs()[1+branch*k:1+(branch+1)*k]); g != attribute.Graph {
-			c := *attribute
-			c.Graph = g
-			attribute = &c
-		}
-		list = append(list, attribute)
+		list = append(list, holding(old, name, w.inner(g, g.Inputs, r.Branch(a, branch), a.Inputs()[1+branch*k:1+(branch+1)*k])))
 	}
 	return list
+}
+
+// holder returns the index of the attribute of a name that holds a graph, -1 if there is none.
+func holder(list []*onnx.Attribute, name string) int {
+	return slices.IndexFunc(list, func(a *onnx.Attribute) bool { return a.Name == name && a.Graph != nil })
+}
+
+// holding returns the attribute of a name, as it is among those of old, with a graph.
+func holding(old []*onnx.Attribute, name string, g *onnx.Graph) *onnx.Attribute {
+	i := holder(old, name)
+	switch {
+	case i < 0:
+		return &onnx.Attribute{Name: name, Type: onnx.AttributeGraph, Graph: g}
+	case old[i].Graph == g:
+		return old[i]
+	}
+	c := *old[i]
+	c.Graph = g
+	return &c
 }
 
 // inner writes a branch or a body, the graph old of the model if nothing of that has changed. An output that is
@@ -174,14 +187,14 @@ func (w *writer) inner(old *onnx.Graph, inputs []*onnx.ValueInfo, r *Region, val
 }
 
 // bodies writes the bodies of an op in a region.
-func (w *writer) bodies(op *Op, captured []*fgraph.Variable, r *Region) []*onnx.Attribute {
+func (w *writer) bodies(op *Op, captured []*fgraph.Variable, r *Region, old []*onnx.Attribute) []*onnx.Attribute {
 	var list []*onnx.Attribute
 	for _, b := range op.Bodies {
 		g := w.body(b, captured[:b.Captures()], r)
 		captured = captured[b.Captures():]
 		switch n := len(list); {
 		case !b.listed:
-			list = append(list, &onnx.Attribute{Name: b.Name, Type: onnx.AttributeGraph, Graph: g})
+			list = append(list, holding(old, b.Name, g))
 		case n > 0 && list[n-1].Name == b.Name:
 			list[n-1].Graphs = append(list[n-1].Graphs, g)
 		default:

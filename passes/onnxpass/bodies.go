@@ -22,7 +22,7 @@ type optimizeBodies struct{ name string }
 // maxBodies bounds the bodies that a run of the pass optimizes, those in bodies included. A run of all passes takes 0.3 ms
 // however small the graph is (30 November 2026), and the pass runs twice in each, so d loops, each in the one before,
 // are 2^d runs. Models that were seen have some tens of bodies.
-const maxBodies = 1 << 10
+const maxBodies = 1 << 9
 
 // bodiesLeft is the key of how many of them are left, which graphs in graphs have in common.
 type bodiesLeft struct{}

@@ -11,9 +11,9 @@ import (
 
 // invariant are operators whose nodes may be computed although a loop has no rounds: whatever the values are,
 // they compute something of the sizes that their inputs have.
-const invariant = `Abs Acos Acosh Add And Asin Asinh Atan Atanh Cast Ceil Cos Cosh Elu Equal Erf Exp Floor Greater HardSigmoid Identity
+var invariant = strings.Fields(`Abs Acos Acosh Add And Asin Asinh Atan Atanh Cast Ceil Cos Cosh Elu Equal Erf Exp Floor Greater HardSigmoid Identity
 	LeakyRelu Less Log MatMul Mul Neg Not Or Reciprocal Relu Selu Shape Sigmoid Sign Sin Sinh Size Softplus Softsign Sqrt Sub Tan Tanh
-	ThresholdedRelu Transpose Xor`
+	ThresholdedRelu Transpose Xor`)
 
 // moveOutOfLoop computes in front of a loop what is the same in all rounds. What the nodes of constants alone
 // become is folded there.
@@ -108,7 +108,7 @@ var hoisted = fgraph.Reason{Pass: "simplify_nodes", Rule: "move_invariant_out_of
 // computed in it.
 func (h *hoisting) move(a *fgraph.Apply) bool {
 	op := a.Op().(*ir.Op)
-	if op.Domain != "" || op.Legacy != 0 || len(a.Outputs()) != 1 || len(a.Inputs()) == 0 || !slices.Contains(strings.Fields(invariant), op.Type) ||
+	if op.Domain != "" || op.Legacy != 0 || len(a.Outputs()) != 1 || len(a.Inputs()) == 0 || !slices.Contains(invariant, op.Type) ||
 		slices.Contains(h.body.Graph.Outputs(), a.Out()) {
 		return false
 	}
