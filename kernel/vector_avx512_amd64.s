@@ -707,7 +707,39 @@ DATA consts<>+2800(SB)/4, $0x7fffffff // abs
 DATA consts<>+2804(SB)/4, $0x7fffffff // abs
 DATA consts<>+2808(SB)/4, $0x7fffffff // abs
 DATA consts<>+2812(SB)/4, $0x7fffffff // abs
-GLOBL consts<>(SB), RODATA|NOPTR, $2816
+DATA consts<>+2816(SB)/4, $0x4b400000 // magic
+DATA consts<>+2820(SB)/4, $0x4b400000 // magic
+DATA consts<>+2824(SB)/4, $0x4b400000 // magic
+DATA consts<>+2828(SB)/4, $0x4b400000 // magic
+DATA consts<>+2832(SB)/4, $0x4b400000 // magic
+DATA consts<>+2836(SB)/4, $0x4b400000 // magic
+DATA consts<>+2840(SB)/4, $0x4b400000 // magic
+DATA consts<>+2844(SB)/4, $0x4b400000 // magic
+DATA consts<>+2848(SB)/4, $0x4b400000 // magic
+DATA consts<>+2852(SB)/4, $0x4b400000 // magic
+DATA consts<>+2856(SB)/4, $0x4b400000 // magic
+DATA consts<>+2860(SB)/4, $0x4b400000 // magic
+DATA consts<>+2864(SB)/4, $0x4b400000 // magic
+DATA consts<>+2868(SB)/4, $0x4b400000 // magic
+DATA consts<>+2872(SB)/4, $0x4b400000 // magic
+DATA consts<>+2876(SB)/4, $0x4b400000 // magic
+DATA consts<>+2880(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2884(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2888(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2892(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2896(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2900(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2904(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2908(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2912(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2916(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2920(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2924(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2928(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2932(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2936(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+2940(SB)/4, $0x42ac0000 // expFar
+GLOBL consts<>(SB), RODATA|NOPTR, $2944
 
 // func expAVX512(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expAVX512(SB), NOSPLIT, $0-40

@@ -179,7 +179,15 @@ DATA consts<>+688(SB)/4, $0x7fffffff // abs
 DATA consts<>+692(SB)/4, $0x7fffffff // abs
 DATA consts<>+696(SB)/4, $0x7fffffff // abs
 DATA consts<>+700(SB)/4, $0x7fffffff // abs
-GLOBL consts<>(SB), RODATA|NOPTR, $704
+DATA consts<>+704(SB)/4, $0x4b400000 // magic
+DATA consts<>+708(SB)/4, $0x4b400000 // magic
+DATA consts<>+712(SB)/4, $0x4b400000 // magic
+DATA consts<>+716(SB)/4, $0x4b400000 // magic
+DATA consts<>+720(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+724(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+728(SB)/4, $0x42ac0000 // expFar
+DATA consts<>+732(SB)/4, $0x42ac0000 // expFar
+GLOBL consts<>(SB), RODATA|NOPTR, $736
 
 // func expBlocks(dst, src *float32, blocks int, shift float32, sums *[16]float64)
 TEXT ·expBlocks(SB), NOSPLIT, $0-40

@@ -24,7 +24,7 @@ func (g *quantTiles) shortTiles() {
 }
 
 // shortTall is the height of the highest tile. Two vectors of W for three of four quarters of a step stay in
-// registers beside its sums. Four rows, and half of W in memory, take 1.07 times as long (Zen 4, 2026-11-30).
+// registers beside its sums. Four rows, and half of W in memory, took 1.02 times as long (Zen 4, 2026-11-30).
 const shortTall = 3
 
 // words writes a vector of a number of 64 bits, four times.

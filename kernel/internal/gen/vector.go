@@ -48,4 +48,5 @@ var floats = []constant{
 	float("erfEnd", 3.92), float("low", -20),
 	float("minusInf", float32(math.Inf(-1))),
 	{"sign", 1 << 31}, {"abs", 1<<31 - 1},
+	float("magic", 12582912), float("expFar", 86), // magicTwice without exponents; up to where no half of n is needed
 }
