@@ -106,6 +106,9 @@ func bytesBlocks(dst *uint8, x *float32, blocks int)
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
 
 //go:noescape
+func codesBlocks(dst *uint8, x, scale, zero *float32, blocks int, lo, hi float32)
+
+//go:noescape
 func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int)
 
 //go:noescape

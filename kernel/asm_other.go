@@ -80,6 +80,10 @@ func bytesBlocks(dst *uint8, x *float32, blocks int) { panic(errNoAssembly) }
 
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int) { panic(errNoAssembly) }
 
+func codesBlocks(dst *uint8, x, scale, zero *float32, blocks int, lo, hi float32) {
+	panic(errNoAssembly)
+}
+
 func colProductsBlocks(dst *float64, x, y *float32, strideX, strideY uintptr, pairs int) {
 	panic(errNoAssembly)
 }

@@ -69,8 +69,11 @@ var entries = map[string]func(a *arena, rows, cols int){
 		ReLUSignsDeriv(a.to(rows, cols), a.from(rows, cols), &signs, a.dout(cols))
 	},
 
-	"AddVec":          func(a *arena, rows, cols int) { AddVec(a.out(cols), 2, a.in(cols)) },
-	"ScaleVec":        func(a *arena, rows, cols int) { ScaleVec(a.out(cols), 2, a.in(cols)) },
+	"AddVec":   func(a *arena, rows, cols int) { AddVec(a.out(cols), 2, a.in(cols)) },
+	"ScaleVec": func(a *arena, rows, cols int) { ScaleVec(a.out(cols), 2, a.in(cols)) },
+	"CodesVec": func(a *arena, rows, cols int) {
+		CodesVec(make([]byte, cols), a.in(cols), a.in(cols), a.in(cols), 0, 255)
+	},
 	"BytesVec":        func(a *arena, rows, cols int) { BytesVec(make([]byte, cols), a.in(cols)) },
 	"Interleave":      func(a *arena, rows, cols int) { Interleave(a.out(2*cols), a.in(cols), a.in(cols)) },
 	"Interleave3":     func(a *arena, rows, cols int) { Interleave3(a.out(3*cols), a.in(cols), a.in(cols), a.in(cols)) },

@@ -109,10 +109,28 @@ func BytesVec(dst []byte, x []float32) {
 		bytesBlocks(&dst[0], &x[0], n)
 	}
 	for i := n * block; i < len(x); i++ {
-		v := x[i]
-		if dst[i] = 0; v >= -1<<31 && v < 1<<31 {
-			dst[i] = byte(int32(v))
-		}
+		dst[i] = byteOf(x[i])
+	}
+}
+
+func byteOf(v float32) byte {
+	if v >= -1<<31 && v < 1<<31 {
+		return byte(int32(v))
+	}
+	return 0
+}
+
+// CodesVec sets dst to x/scale, rounded to the nearest integer with halves to even, plus zero, but at least lo and at most
+// hi; as bytes, like BytesVec. dst, scale and zero are at least as long as x.
+func CodesVec(dst []byte, x, scale, zero []float32, lo, hi float32) {
+	dst, scale, zero = head(dst, len(x)), head(scale, len(x)), head(zero, len(x))
+	n := wholeBlocks(len(x))
+	if n > 0 {
+		codesBlocks(&dst[0], &x[0], &scale[0], &zero[0], n, lo, hi)
+	}
+	for i := n * block; i < len(x); i++ {
+		v := float32(math.RoundToEven(float64(x[i]/scale[i]))) + zero[i]
+		dst[i] = byteOf(min(max(v, lo), hi))
 	}
 }
 

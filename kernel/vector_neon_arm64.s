@@ -5502,6 +5502,84 @@ next:
 	BNE next
 	RET
 
+// func codesBlocks(dst *uint8, x, scale, zero *float32, blocks int, lo, hi float32)
+TEXT ·codesBlocks(SB), NOSPLIT, $0-48
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD scale+16(FP), R2
+	MOVD zero+24(FP), R8
+	MOVD blocks+32(FP), R5
+	FMOVS lo+40(FP), F10
+	VDUP V10.S[0], V10.S4
+	FMOVS hi+44(FP), F11
+	VDUP V11.S[0], V11.S4
+	MOVD $0x4f000000, R6 // 2³¹
+	VDUP R6, V8.S4
+next:
+	FMOVQ 0(R1), F0
+	FMOVQ 0(R2), F30
+	WORD $0x6e3efc00 // fdiv v0.4s, v0.4s, v30.4s
+	WORD $0x4e218800 // frintn v0.4s, v0.4s
+	FMOVQ 0(R8), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	WORD $0x6ea0e55e // fcmgt v30.4s, v10.4s, v0.4s
+	WORD $0x6ebe1d40 // bit v0.16b, v10.16b, v30.16b
+	WORD $0x6eabe41e // fcmgt v30.4s, v0.4s, v11.4s
+	WORD $0x6ebe1d60 // bit v0.16b, v11.16b, v30.16b
+	WORD $0x6ea0e509 // fcmgt v9.4s, v8.4s, v0.4s
+	WORD $0x4ea1b800 // fcvtzs v0.4s, v0.4s
+	WORD $0x4e291c00 // and v0.16b, v0.16b, v9.16b
+	FMOVQ 16(R1), F1
+	FMOVQ 16(R2), F30
+	WORD $0x6e3efc21 // fdiv v1.4s, v1.4s, v30.4s
+	WORD $0x4e218821 // frintn v1.4s, v1.4s
+	FMOVQ 16(R8), F30
+	WORD $0x4e3ed421 // fadd v1.4s, v1.4s, v30.4s
+	WORD $0x6ea1e55e // fcmgt v30.4s, v10.4s, v1.4s
+	WORD $0x6ebe1d41 // bit v1.16b, v10.16b, v30.16b
+	WORD $0x6eabe43e // fcmgt v30.4s, v1.4s, v11.4s
+	WORD $0x6ebe1d61 // bit v1.16b, v11.16b, v30.16b
+	WORD $0x6ea1e509 // fcmgt v9.4s, v8.4s, v1.4s
+	WORD $0x4ea1b821 // fcvtzs v1.4s, v1.4s
+	WORD $0x4e291c21 // and v1.16b, v1.16b, v9.16b
+	FMOVQ 32(R1), F2
+	FMOVQ 32(R2), F30
+	WORD $0x6e3efc42 // fdiv v2.4s, v2.4s, v30.4s
+	WORD $0x4e218842 // frintn v2.4s, v2.4s
+	FMOVQ 32(R8), F30
+	WORD $0x4e3ed442 // fadd v2.4s, v2.4s, v30.4s
+	WORD $0x6ea2e55e // fcmgt v30.4s, v10.4s, v2.4s
+	WORD $0x6ebe1d42 // bit v2.16b, v10.16b, v30.16b
+	WORD $0x6eabe45e // fcmgt v30.4s, v2.4s, v11.4s
+	WORD $0x6ebe1d62 // bit v2.16b, v11.16b, v30.16b
+	WORD $0x6ea2e509 // fcmgt v9.4s, v8.4s, v2.4s
+	WORD $0x4ea1b842 // fcvtzs v2.4s, v2.4s
+	WORD $0x4e291c42 // and v2.16b, v2.16b, v9.16b
+	FMOVQ 48(R1), F3
+	FMOVQ 48(R2), F30
+	WORD $0x6e3efc63 // fdiv v3.4s, v3.4s, v30.4s
+	WORD $0x4e218863 // frintn v3.4s, v3.4s
+	FMOVQ 48(R8), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	WORD $0x6ea3e55e // fcmgt v30.4s, v10.4s, v3.4s
+	WORD $0x6ebe1d43 // bit v3.16b, v10.16b, v30.16b
+	WORD $0x6eabe47e // fcmgt v30.4s, v3.4s, v11.4s
+	WORD $0x6ebe1d63 // bit v3.16b, v11.16b, v30.16b
+	WORD $0x6ea3e509 // fcmgt v9.4s, v8.4s, v3.4s
+	WORD $0x4ea1b863 // fcvtzs v3.4s, v3.4s
+	WORD $0x4e291c63 // and v3.16b, v3.16b, v9.16b
+	WORD $0x4e411800 // uzp1 v0.8h, v0.8h, v1.8h
+	WORD $0x4e431842 // uzp1 v2.8h, v2.8h, v3.8h
+	WORD $0x4e021800 // uzp1 v0.16b, v0.16b, v2.16b
+	FMOVQ F0, (R0)
+	ADD $64, R1
+	ADD $64, R2
+	ADD $64, R8
+	ADD $16, R0
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func evensBlocks(dst, x *float32, blocks int)
 TEXT ·evensBlocks(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0

@@ -285,6 +285,38 @@ func TestBytesVec(t *testing.T) {
 	}
 }
 
+// Codes are rounded quotients and zeros within bounds, with all kernels, and 0 of NaN.
+func TestCodesVec(t *testing.T) {
+	r := rand.New(rand.NewPCG(5, 6))
+	for _, bounds := range [][2]float32{{0, 255}, {-128, 127}, {3, 2}} {
+		for n := range 70 {
+			x, scale, zero, dst := make([]float32, n), make([]float32, n), make([]float32, n), make([]byte, n)
+			for i := range x {
+				x[i], scale[i], zero[i] = float32(r.NormFloat64()*10), 0.125, float32(r.IntN(256))
+				switch r.IntN(8) {
+				case 0:
+					x[i] = []float32{inf, -inf, nan, 1e30, -1e30}[r.IntN(5)]
+				case 1:
+					scale[i] = []float32{0, inf, nan, 1e-30}[r.IntN(4)]
+				case 2:
+					x[i] = (float32(r.IntN(20)) - 9.5) / 8
+				}
+			}
+			CodesVec(dst, x, scale, zero, bounds[0], bounds[1])
+			for i, got := range dst {
+				v := float32(math.RoundToEven(float64(x[i]/scale[i]))) + zero[i]
+				want := byte(0)
+				if v == v {
+					want = byte(int32(min(max(v, bounds[0]), bounds[1])))
+				}
+				if got != want {
+					t.Errorf("element %d of %d: %v/%v + %v is %d, want %d", i, n, x[i], scale[i], zero[i], got, want)
+				}
+			}
+		}
+	}
+}
+
 // Every second element is copied, nothing behind the last one is read, and two vectors of them are interleaved again. So
 // are three vectors.
 func TestEverySecond(t *testing.T) {

@@ -8,7 +8,7 @@ import (
 )
 
 // A hinge is a function of float32s that consists of straight lines, or x times one; or what GELU comes
-// to, x·erfc(-t). One instruction with a hinge takes the place of several, which would go through the
+// to, x·erfc(-t); or what quantizes. One instruction with a hinge takes the place of several, which would go through the
 // block one by one. It has their bits.
 type hinge struct {
 	kind                  hingeKind
@@ -22,14 +22,24 @@ const (
 	hardSwish                    // x times that
 	leakyReLU                    // max(max(x, slope·x), lo)
 	gelu                         // x·erfc(-t), of two arguments
+	codes                        // min(hi, max(lo, round(x/scale) + zero)) as bytes, of three arguments
 )
 
-// run computes a block. Of two arguments, t is the second one.
-func (h *hinge) run(dst, x, t []float32) {
-	x = x[:len(dst)]
+// run computes a block of n elements.
+func (in *instr) runHinge(l []lane, n int) {
+	h, to, x := in.hinge, &l[in.dst], l[in.args[0]].f[:n]
+	if h.kind == codes {
+		bytes := to.u8
+		if in.to == Int8 {
+			bytes = bytesOf(to.i8)
+		}
+		kernel.CodesVec(bytes[:n], x, l[in.args[1]].f, l[in.args[2]].f, h.lo, h.hi)
+		return
+	}
+	dst := to.f[:n]
 	switch h.kind {
 	case gelu:
-		kernel.GELUVec(dst, x, t)
+		kernel.GELUVec(dst, x, l[in.args[1]].f)
 	case hardSigmoid:
 		kernel.HardSigmoidVec(dst, x, h.slope, h.offset, h.lo, h.hi)
 	case hardSwish:
@@ -64,6 +74,9 @@ func (p *Program) withHinges() []instr {
 		in := instr{typ: Float32, args: [maxArgs]int32{x}, numArgs: 1, hinge: h}
 		if h == nil {
 			steps, in = f.gelu(i)
+		}
+		if in.hinge == nil {
+			steps, in = f.codes(i)
 		}
 		if in.hinge == nil {
 			continue
@@ -181,6 +194,40 @@ func (f *folding) gelu(i int) (steps []int, in instr) {
 		x = f.p.code[last].args[1]
 	}
 	return []int{i, k, last}, instr{typ: Float32, args: [maxArgs]int32{x, neg.args[0]}, numArgs: 2, hinge: &hinge{kind: gelu}}
+}
+
+// codes is match for min(hi, max(lo, round(x/scale) + zero)) as bytes, in this order: it returns the instruction with the
+// hinge, but for its result.
+func (f *folding) codes(i int) (steps []int, in instr) {
+	first := f.p.code[i]
+	if first.op != TrueDiv || first.typ != Float32 {
+		return nil, instr{}
+	}
+	h, zero := &hinge{kind: codes}, int32(0)
+	steps = []int{i}
+	for _, op := range []Opcode{Round, Add, Maximum, Minimum, Cast} {
+		v := f.p.code[i].dst
+		if i = f.reader(v, i); i < 0 || f.p.code[i].op != op {
+			return nil, instr{}
+		}
+		step := f.p.code[i]
+		other, c, ok := f.withConstant(step)
+		switch {
+		case op == Add && step.typ == Float32 && step.args[0] == v:
+			zero = step.args[1]
+		case op == Add && step.typ == Float32:
+			zero = step.args[0]
+		case op == Maximum && ok && other == v && c == c:
+			h.lo = c
+		case op == Minimum && ok && other == v && c == c:
+			h.hi = c
+		case op == Round, op == Cast && (step.to == Uint8 || step.to == Int8):
+		default:
+			return nil, instr{}
+		}
+		steps = append(steps, i)
+	}
+	return steps, instr{typ: Float32, to: f.p.code[i].to, args: [maxArgs]int32{first.args[0], first.args[1], zero}, numArgs: 3, hinge: h}
 }
 
 // reader returns the only instruction behind i that reads a value, or -1.

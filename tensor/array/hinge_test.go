@@ -112,6 +112,53 @@ func TestGELU(t *testing.T) {
 	}
 }
 
+// TestQuantizing: what quantizes is one instruction with the same bytes, unless a step is read again or is another one.
+func TestQuantizing(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 10))
+	x := array.New(array.Float32, 777)
+	for i := range x.Len() {
+		x.SetFloat(i, 300*r.Float64()-150)
+	}
+	for i, v := range []float64{0, math.Inf(1), math.Inf(-1), math.NaN(), 0.25, -0.75, 1e30} {
+		x.SetFloat(i, v)
+	}
+	for _, c := range []struct {
+		name         string
+		to           array.DType
+		lo, hi       float64
+		instructions int
+	}{{"bytes", array.Uint8, 0, 255, 1}, {"with signs", array.Int8, -128, 127, 1}, {"no number", array.Uint8, math.NaN(), 255, 6}, {"words", array.Int16, 0, 255, 6}} {
+		build := func(again bool) *array.Program {
+			p := array.NewProgram(array.Float32, array.Float32, array.Float32)
+			number := func(v float64) int { return p.Constant(array.Full(array.Float32, v)) }
+			quotient := p.Append(array.TrueDiv, 0, 1)
+			sum := p.Append(array.Add, 2, p.Append(array.Round, quotient))
+			codes := p.Cast(c.to, p.Append(array.Minimum, number(c.hi), p.Append(array.Maximum, sum, number(c.lo))))
+			if again {
+				return p.Return(codes, quotient)
+			}
+			return p.Return(codes)
+		}
+		p, apart := build(false), build(true)
+		if n := hidden(p, "placed").Len(); n != c.instructions {
+			t.Errorf("%s: %d instructions, want %d", c.name, n, c.instructions)
+		}
+		if n := hidden(apart, "placed").Len(); n != 6 {
+			t.Errorf("%s: %d instructions where one is read again, want 6", c.name, n)
+		}
+		var ws array.Workspace
+		in := []*array.Array{x, array.Full(array.Float32, 0.5).Reshape(1), array.Full(array.Float32, 100).Reshape(1)}
+		got, want, other := array.New(c.to, x.Len()), array.New(c.to, x.Len()), array.New(array.Float32, x.Len())
+		ws.Map(p, []*array.Array{got}, in)
+		ws.Map(apart, []*array.Array{want, other}, in)
+		for i := range x.Len() {
+			if g, w := got.Float(i), want.Float(i); g != w {
+				t.Errorf("%s of %g is %g, not %g", c.name, x.Float(i), g, w)
+			}
+		}
+	}
+}
+
 // checkHinges compares a program of x with its operations one at a time.
 func checkHinges(t *testing.T, name string, p *array.Program, x *array.Array, instructions int) {
 	if n := hidden(p, "placed").Len(); n != instructions {

@@ -246,7 +246,7 @@ func (lp *loop) row(i int) int { return i / lp.shape[lp.ndim-1] }
 func (in *instr) run(l []lane, n int) {
 	dst, a := &l[in.dst], &l[in.args[0]]
 	if in.hinge != nil {
-		in.hinge.run(dst.f[:n], a.f, l[in.args[in.numArgs-1]].f)
+		in.runHinge(l, n)
 		return
 	}
 	// Missing arguments are the first one, so that every kernel can cut its slices to one length.

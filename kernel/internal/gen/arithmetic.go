@@ -117,32 +117,48 @@ func (g *vectors) extremes() {
 	})
 }
 
-// bytes writes the function that keeps the last 8 bits of integers, which floats are rounded to towards zero.
-// Those of what no int32 is are 0, as they are of -2³¹.
+// bytes writes the functions that keep the last 8 bits of integers, which floats are rounded to towards zero: of x, and
+// of x/scale, rounded to the nearest integer, plus zero, within bounds. Those of what no int32 is are 0, as they are of
+// -2³¹.
 func (g *vectors) bytes() {
 	g.open("bytes", "dst *uint8, x *float32, blocks int", "DI", "SI", "CX")
+	g.packBytes("ADDQ $64, SI", func(i int) { g.p("VMOVUPS %d(SI), Y%d", i*g.width(), i) })
+	lo, hi := g.vec(10), g.vec(11)
+	g.open("codes", "dst *uint8, x, scale, zero *float32, blocks int, lo, hi float32", "DI", "SI", "DX", "R8", "CX", lo, hi)
+	g.packBytes("ADDQ $64, SI; ADDQ $64, DX; ADDQ $64, R8", func(i int) {
+		g.p("VMOVUPS %d(SI), Y%d; VDIVPS %[1]d(DX), Y%[2]d, Y%[2]d; VROUNDPS $8, Y%[2]d, Y%[2]d", i*g.width(), i)
+		// NaN is the first operand, and stays.
+		g.p("VADDPS %d(R8), Y%d, Y%[2]d; VMAXPS Y%[2]d, %[3]s, Y%[2]d; VMINPS Y%[2]d, %[4]s, Y%[2]d", i*g.width(), i, lo, hi)
+	})
+}
+
+// packBytes writes the loop that makes bytes of blocks of floats.
+func (g *vectors) packBytes(advance string, load func(i int)) {
 	if g.arm() {
 		g.line("\tMOVD $0x4f000000, %s // 2³¹\n\tVDUP %[1]s, V8.S4\n", scratch)
-		g.label("next")
-		g.parts(func(i int) {
-			g.p("VMOVUPS %d(SI), V%d", 16*i, i)
+	} else {
+		g.p("VPCMPEQD Y13, Y13, Y13; VPSRLD $24, Y13, Y13")
+	}
+	g.label("next")
+	g.parts(func(i int) {
+		load(i)
+		if g.arm() {
 			g.word("fcmgt.4s", "V9", "V8", g.vec(i)) // arm64 rounds large numbers to the largest integer
 			g.word("fcvtzs.4s", g.vec(i), g.vec(i))
 			g.word("and.16b", g.vec(i), g.vec(i), "V9")
-		})
+		} else {
+			g.p("VCVTTPS2DQ Y%d, Y%[1]d; VPAND Y13, Y%[1]d, Y%[1]d", i)
+		}
+	})
+	if g.arm() {
 		g.word("uzp1.8h", "V0", "V0", "V1")
 		g.word("uzp1.8h", "V2", "V2", "V3")
 		g.word("uzp1.16b", "V0", "V0", "V2")
 		g.p("VMOVUPS V0, (DI)")
 	} else {
-		g.p("VPCMPEQD Y13, Y13, Y13; VPSRLD $24, Y13, Y13")
-		g.label("next")
-		g.parts(func(i int) {
-			g.p("VCVTTPS2DQ %d(SI), Y%d; VPAND Y13, Y%[2]d, Y%[2]d", 32*i, i)
-		})
 		g.p("VPACKUSDW Y1, Y0, Y0; VPERMQ $0xd8, Y0, Y0; VEXTRACTI128 $1, Y0, X1; VPACKUSWB X1, X0, X0; VMOVDQU X0, (DI)")
 	}
-	g.p("ADDQ $64, SI; ADDQ $16, DI; DECQ CX; JNZ next")
+	g.p("%s; ADDQ $16, DI; DECQ CX; JNZ next", advance)
 	g.end()
 }
 
