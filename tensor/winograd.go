@@ -25,6 +25,9 @@ func (op winogradOp) String() string {
 
 func (op winogradOp) conv() convLastOp { return convLastOp{op.Window, 1} }
 
+// maxWinogradDilation bounds the memory for phases, of which some are empty if the image is smaller.
+const maxWinogradDilation = 64
+
 // Infer implements Op.
 func (op winogradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	types, err := op.conv().Infer(in)
@@ -36,8 +39,8 @@ func (op winogradOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		return nil, opError(op, "tiles of %d positions in %d dimensions", op.Tile, w.Dims)
 	}
 	for d := range w.Dims {
-		if w.Stride[d] != 1 || w.Dilation[d] != 1 || min(w.Before[d], w.After[d]) < 0 || max(w.Before[d], w.After[d]) > 2 {
-			return nil, opError(op, "strides and dilations must be 1, and pads 0 to 2")
+		if far := w.Dilation[d]; w.Stride[d] != 1 || far > maxWinogradDilation || min(w.Before[d], w.After[d]) < 0 || max(w.Before[d], w.After[d]) > 2*far {
+			return nil, opError(op, "strides must be 1, dilations at most %d, and pads 0 to twice the dilation", maxWinogradDilation)
 		}
 		if TypeOf(in[1]).Dim(d) != 3 {
 			return nil, argError(op, 1, "is a %v, and does not have a window of 3×3 elements", in[1].Type())

@@ -243,13 +243,14 @@ func TestWinograd(t *testing.T) {
 		want                  string
 	}{
 		{"many positions", 64, 96, 40, 3, one, 1, "Epilogue Winograd{4}{pads=1,1,1,1}"},
-		{"fewer positions and more channels", 256, 256, 18, 3, one, 1, "Epilogue Winograd{2}{pads=1,1,1,1}"},
-		{"many weights for their positions", 256, 256, 14, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
+		{"fewer positions and more channels", 256, 256, 14, 3, one, 1, "Epilogue Winograd{2}{pads=1,1,1,1}"},
+		{"many weights for their positions", 256, 256, 7, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
 		{"a position", 160, 160, 1, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
 		{"few channels", 3, 48, 40, 3, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
 		{"another window", 32, 48, 40, 5, one, 1, "Epilogue ConvLast{2}{pads=1,1,1,1}"},
 		{"strides", 32, 48, 40, 3, tensor.Slide{Strides: []int{2, 2}}, 1, "Epilogue ConvLast{2}{strides=2,2}"},
-		{"dilation", 32, 48, 40, 3, tensor.Slide{Dilations: []int{1, 2}}, 1, "Epilogue ConvLast{2}{dilations=1,2}"},
+		{"dilation", 32, 48, 40, 3, tensor.Slide{Dilations: []int{1, 2}}, 1, "Epilogue Winograd{4}{dilations=1,2}"},
+		{"few tiles of a phase", 32, 48, 20, 3, tensor.Slide{Dilations: []int{9, 9}}, 1, "Epilogue ConvLast{2}{dilations=9,9}"},
 		{"groups", 32, 48, 40, 3, one, 2, "Epilogue ConvLast{2}{pads=1,1,1,1}{groups=2}"},
 		{"large pads", 32, 48, 40, 3, tensor.Slide{Before: []int{3, 0}, After: []int{0, 0}}, 1, "Epilogue ConvLast{2}{pads=3,0,0,0}"},
 	} {

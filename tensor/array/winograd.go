@@ -56,7 +56,12 @@ type winograd struct {
 	factors      []*Factor
 	tile, points int
 	enter, leave kernel.Winograd
-	down, across int // tiles of an item
+	// A dilation d makes an image d·d images, of every d-th line and pixel from one of the first ones on: these are
+	// phases, down and across. Neighbours in a tile are of one phase.
+	phases [2]int
+	each   int // tiles across, of a phase
+	// Rows of tiles of an item, and tiles of a row: phases follow each other across, and alternate down.
+	down, across int
 
 	// Memory. Values at the points of tiles are in planes, which are not a power of two apart.
 	lines    []float32 // of the input, where some of them are padding
@@ -67,7 +72,7 @@ type winograd struct {
 	last     []float32 // the result of a tile that is cut off
 }
 
-// Winograd is ConvLast for a window of 3×3 elements, strides of 1 and no dilation, with 4/9 of the
+// Winograd is ConvLast for a window of 3×3 elements and strides of 1, with 4/9 of the
 // multiplications for tiles of 2×2 positions, and 1/4 for tiles of 4×4. Results differ in rounding, and
 // an element that is infinite, NaN or nearly too large makes others of its tile so. The weights may have
 // been prepared; otherwise prepared is nil.
@@ -92,7 +97,13 @@ func (ws *Workspace) Winograd(y, x, weights *Array, prepared *WinogradWeights, w
 		c.x = t
 	}
 	c.slide = newSlide(&w, x.Shape()[1:3], y.Shape()[1:3])
-	c.down, c.across = (c.slide.out[1]+tile-1)/tile, (c.slide.out[2]+tile-1)/tile
+	c.phases = [2]int{c.slide.dilation[1], c.slide.dilation[2]}
+	tiles := func(d int) int { // of a phase, the first of which is one of the largest
+		size := (c.slide.out[d] + c.slide.dilation[d] - 1) / c.slide.dilation[d]
+		return (size + tile - 1) / tile
+	}
+	c.each = tiles(2)
+	c.down, c.across = tiles(1)*c.phases[0], c.each*c.phases[1]
 	rows := x.shape[0] * c.down
 	// All products of a part read all weights, so parts should not be low.
 	unit := max(min(winogradRows/4/c.across, rows), 1)
@@ -134,9 +145,18 @@ func (c *winograd) compute(ws *Workspace, first, next int, e *Epilogue, args []*
 // apart returns the distance of planes of a number of elements.
 func apart(n int) int { return n + 16 }
 
+// width is how many elements a row of tiles sees of a line.
+func (c *winograd) width() int { return (c.across*c.tile + 2*c.phases[1]) * c.in }
+
+// top is the first line of the result of a row of tiles.
+func (c *winograd) top(row int) int {
+	row %= c.down
+	return row/c.phases[0]*c.tile*c.phases[0] + row%c.phases[0]
+}
+
 // divide divides memory for some rows of tiles, and returns how much they take.
 func (c *winograd) divide(memory []float32, rows int) int {
-	tiles, width := rows*c.across, (c.across*c.tile+2)*c.in
+	tiles, width := rows*c.across, c.width()
 	total := 0
 	for _, p := range []struct {
 		part *[]float32
@@ -184,29 +204,32 @@ func (c *winograd) tiles(first, rows int) {
 func (c *winograd) prepare(row, at, plane int) {
 	s := c.slide
 	line := s.in[2] * c.in // elements
-	item, top := row/c.down, row%c.down*c.tile-s.before[1]
+	item, top, step := row/c.down, c.top(row)-s.before[1], c.phases[0]
 	x := Slice[float32](c.x)[item*s.in[1]*line:][:s.in[1]*line]
 	// Tiles at the edge reach into the padding, which needs lines of zeros. All others read x where it is.
-	if top < 0 || top+c.points > s.in[1] {
+	if top < 0 || top+(c.points-1)*step >= s.in[1] {
 		for i := range c.points {
 			to := c.lines[i*line:][:line]
-			if z := top + i; z < 0 || z >= s.in[1] {
+			if z := top + i*step; z < 0 || z >= s.in[1] {
 				clear(to)
 			} else {
 				copy(to, x[z*line:])
 			}
 		}
-		x, top = c.lines, 0
+		x, top, step = c.lines, 0, 1
 	}
-	width := (c.across*c.tile + 2) * c.in
+	width := c.width()
 	left := s.before[2] * c.in
 	n := min(line, width-left)
 	// Down first, for the whole width: neighbouring tiles have two columns in common, which are combined once.
-	c.enter.Combine(kernel.Lines{Data: c.combined[left:], Line: width}, kernel.Lines{Data: x[top*line:], Line: line}, 1, n)
+	c.enter.Combine(kernel.Lines{Data: c.combined[left:], Line: width}, kernel.Lines{Data: x[top*line:], Line: step * line}, 1, n)
+	pixel := c.phases[1] * c.in // to the next one of a phase
 	for i := range c.points {
-		from := kernel.Lines{Data: c.combined[i*width:][:width], Line: c.in, Next: c.tile * c.in}
-		to := kernel.Lines{Data: c.values[i*c.points*plane+at:], Line: plane, Next: c.in}
-		c.enter.Combine(to, from, c.across, c.in)
+		for phase := range c.phases[1] {
+			from := kernel.Lines{Data: c.combined[i*width:][:width][phase*c.in:], Line: pixel, Next: c.tile * pixel}
+			to := kernel.Lines{Data: c.values[i*c.points*plane+at+phase*c.each*c.in:], Line: plane, Next: c.in}
+			c.enter.Combine(to, from, c.each, c.in)
+		}
 	}
 }
 
@@ -219,19 +242,39 @@ func (c *winograd) finish(row, at, plane int) {
 		from := kernel.Lines{Data: c.products[j*plane+at:], Line: c.points * plane}
 		c.leave.Combine(kernel.Lines{Data: c.parts[j*part:], Line: c.points * part}, from, 1, n)
 	}
-	top := row % c.down * c.tile
-	lines := min(c.tile, s.out[1]-top)
-	begin := (row/c.down*s.out[1] + top) * s.out[2] * c.out
-	whole, cut := s.out[2]/c.tile, s.out[2]%c.tile
-	for i := range lines {
-		y := Slice[float32](c.y)[begin+i*s.out[2]*c.out:][:s.out[2]*c.out]
-		from := kernel.Lines{Data: c.parts[i*c.points*part:], Line: part, Next: c.out}
-		c.leave.Combine(kernel.Lines{Data: y, Line: c.out, Next: c.tile * c.out}, from, whole, c.out)
-		if cut > 0 {
-			from.Data = from.Data[whole*c.out:]
-			c.leave.Combine(kernel.Lines{Data: c.last, Line: c.out}, from, 1, c.out)
-			copy(y[whole*c.tile*c.out:], c.last)
+	top, line := c.top(row), s.out[2]*c.out // elements
+	for i := range c.tile {
+		at := top + i*c.phases[0]
+		if at >= s.out[1] {
+			break
+		}
+		begin := (row/c.down*s.out[1] + at) * line
+		for phase := range c.phases[1] {
+			c.finishLine(Slice[float32](c.y)[begin:][:line], c.parts[i*c.points*part+phase*c.each*c.out:], phase, part)
+		}
+		if c.phases[0] > 1 {
+			c.complete.run(begin, line)
 		}
 	}
-	c.complete.run(begin, lines*s.out[2]*c.out)
+	if c.phases[0] == 1 { // then lines follow each other
+		c.complete.run((row/c.down*s.out[1]+top)*line, min(c.tile, s.out[1]-top)*line)
+	}
+}
+
+// finishLine sets the pixels of a phase in a line of the result to combinations of parts, which are so far apart.
+func (c *winograd) finishLine(y, parts []float32, phase, part int) {
+	step := c.phases[1]
+	pixels := (c.slide.out[2] - phase + step - 1) / step
+	whole, cut := pixels/c.tile, pixels%c.tile
+	from := kernel.Lines{Data: parts, Line: part, Next: c.out}
+	if whole > 0 {
+		c.leave.Combine(kernel.Lines{Data: y[phase*c.out:], Line: step * c.out, Next: c.tile * step * c.out}, from, whole, c.out)
+	}
+	if cut > 0 {
+		from.Data = from.Data[whole*c.out:]
+		c.leave.Combine(kernel.Lines{Data: c.last, Line: c.out}, from, 1, c.out)
+		for e := range cut {
+			copy(y[((whole*c.tile+e)*step+phase)*c.out:][:c.out], c.last[e*c.out:])
+		}
+	}
 }

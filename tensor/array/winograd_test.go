@@ -9,7 +9,7 @@ import (
 )
 
 // TestWinograd: a convolution by tiles is the convolution but for rounding, for all sizes and pads,
-// several items, prepared weights or not, and with an epilogue, and does not depend on what is computed
+// dilations, several items, prepared weights or not, and with an epilogue, and does not depend on what is computed
 // with it.
 func TestWinograd(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
@@ -22,7 +22,10 @@ func TestWinograd(t *testing.T) {
 		}
 		y[0] = x[0]
 		for d := range w.Dims {
-			w.Before[d], w.After[d] = r.IntN(3), r.IntN(3)
+			if trial%3 == 0 {
+				w.Dilation[d] = 1 + r.IntN(4)
+			}
+			w.Before[d], w.After[d] = r.IntN(2*w.Dilation[d]+1), r.IntN(2*w.Dilation[d]+1)
 			y[d+1] = w.OutputSize(d, x[d+1], false)
 		}
 		var ws array.Workspace
