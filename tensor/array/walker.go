@@ -72,8 +72,13 @@ func gather[T any](dst, src []T, at int, shape, steps []int, lo int) {
 		case 1:
 			copy(dst[:n], src[w.at:])
 		default:
-			at := w.at
-			for i := range n {
+			at, i := w.at, 0
+			if d, ok := any(dst).([]float32); ok && step == 2 { // channels that were shuffled, for example
+				i = n - 1 // what follows the last one need not exist
+				kernel.EverySecond(d[:i], any(src).([]float32)[at:][:2*i])
+				at += 2 * i
+			}
+			for ; i < n; i++ {
 				dst[i] = src[at]
 				at += step
 			}
