@@ -421,6 +421,12 @@ func sigmoidDerivBlocks(dst, y, dy *float32, blocks int)
 func signsDerivBlocks(dst, dy *float32, signs *uint16, blocks int)
 
 //go:noescape
+func slide3Blocks(t *depthTile)
+
+//go:noescape
+func slide5Blocks(t *depthTile)
+
+//go:noescape
 func smallerBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape

@@ -320,6 +320,10 @@ func sigmoidDerivBlocks(dst, y, dy *float32, blocks int) { panic(errNoAssembly) 
 
 func signsDerivBlocks(dst, dy *float32, signs *uint16, blocks int) { panic(errNoAssembly) }
 
+func slide3Blocks(t *depthTile) { panic(errNoAssembly) }
+
+func slide5Blocks(t *depthTile) { panic(errNoAssembly) }
+
 func smallerBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
 func sqrtBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }

@@ -66,7 +66,7 @@ func colMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 		switch {
 		case few:
 			for r := range rows {
-				fmaVec(sum, Row(xi, r), alpha)
+				FMAVec(sum, alpha, Row(xi, r))
 			}
 		case whole > 0:
 			colSums(sum[:whole], alpha, Cols(xi, 0, whole))
@@ -88,7 +88,7 @@ func rowMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 			rows /= 2
 		}
 		if rows == 1 {
-			fmaVec(sum, Row(x, i), alpha)
+			FMAVec(sum, alpha, Row(x, i))
 			colProducts(product, Rows(x, i, 1), Rows(y, i, 1))
 			continue
 		}
@@ -101,7 +101,7 @@ func rowMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 				nextMomentsBlocks(&group[0], &product[0], x0, x1, y0, y1, n)
 			}
 		}
-		fmaVec(sum, group, alpha)
+		FMAVec(sum, alpha, group)
 	}
 }
 
@@ -109,7 +109,7 @@ func rowMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 // or half that, and so on down to 1, and that of columns a multiple of four.
 func colSums(sum []float32, alpha float32, x Matrix) {
 	if x.Rows == 1 {
-		fmaVec(sum, Row(x, 0), alpha)
+		FMAVec(sum, alpha, Row(x, 0))
 		return
 	}
 	group := min(x.Rows, sumRows)

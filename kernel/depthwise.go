@@ -16,8 +16,7 @@ type Positions struct {
 //
 //	dst[line·DstLine + p·DstStep + c] = Σ_taps x[line·XLine + p·XStep + tap.X + c] · w[tap.W + c]
 //
-// Every product and every sum is rounded by itself, and sums have the order of the taps, which begins
-// with zero. Then the bias is added, if there is one, and negative numbers become zero, if relu says so. dst must not
+// A sum is a chain of fused multiply-adds in the order of the taps, which begins with zero. Then the bias is added, if there is one, and negative numbers become zero, if relu says so. dst must not
 // overlap what is read.
 func Depthwise(dst, x, w []float32, taps []Tap, p Positions, channels int, bias []float32, relu bool) {
 	if p.Lines <= 0 || p.Each <= 0 || channels <= 0 {
@@ -40,7 +39,7 @@ func Depthwise(dst, x, w []float32, taps []Tap, p Positions, channels int, bias 
 		for c := range channels {
 			sum := float32(0)
 			for _, t := range taps {
-				sum += float32(x[from+t.X+c] * w[t.W+c])
+				sum = fma32(x[from+t.X+c], w[t.W+c], sum)
 			}
 			if bias != nil {
 				sum += bias[c]
@@ -121,6 +120,8 @@ type depthTile struct {
 	blocks         int
 	fours, ones    int // positions that are computed together, and the others
 	xStep, dstStep uintptr
+	groups         int      // of slidingPositions
+	xNext, wNext   uintptr  // between elements of a line of the window
 	bias           *float32 // is added to sums, or nil
 	relu           uintptr  // 1 if negative sums become zero
 }
@@ -148,6 +149,73 @@ func (t *depthTile) run8() {
 	}
 }
 
+// slidingPositions is how many positions the assembly computes together that read elements of a line once.
+const slidingPositions = 8
+
+// sliding returns the width of a window whose taps are whole lines of elements side by side, as far apart as positions,
+// if there is assembly for it, or 0.
+func sliding(taps []Tap, p *Positions) int {
+	if p.Each < slidingPositions || len(taps) < 3 {
+		return 0
+	}
+	first, w := taps[0], taps[1].W-taps[0].W
+	width := 1
+	for width < len(taps) && taps[width] == (Tap{first.X + width*p.XStep, first.W + width*w}) {
+		width++
+	}
+	if width != 3 && width != 5 || len(taps)%width > 0 || w < 0 {
+		return 0
+	}
+	for i, t := range taps {
+		if first := taps[i-i%width]; t != (Tap{first.X + i%width*p.XStep, first.W + i%width*w}) {
+			return 0
+		}
+	}
+	return width
+}
+
+// slideBlocks computes some positions of each line for a width that sliding returned, and returns how many: all but at most half of
+// slidingPositions, the last ones.
+func (t depthTile) slideBlocks(r *depthRows, taps []Tap, p *Positions, channels, width int) int {
+	var buf [maxTaps / 3]byteTap
+	lines := buf[:0]
+	for i := 0; i < len(taps); i += width {
+		lines = append(lines, byteTap{4 * uintptr(taps[i].X), 4 * uintptr(taps[i].W)})
+	}
+	t.taps, t.numTaps = unsafe.SliceData(lines), len(lines)
+	t.wNext = 4 * uintptr(taps[1].W-taps[0].W)
+	whole, rest := p.Each/slidingPositions*slidingPositions, p.Each%slidingPositions
+	for i := range p.Lines {
+		dst, x := r.dst[i*p.DstLine:], r.x[i*p.XLine:]
+		t.groups = whole / slidingPositions
+		t.slideLine(dst, x, r, channels, width)
+		if rest > slidingPositions/2 { // and some positions again
+			t.groups = 1
+			last := p.Each - slidingPositions
+			t.slideLine(dst[last*p.DstStep:], x[last*p.XStep:], r, channels, width)
+		}
+	}
+	if rest > slidingPositions/2 {
+		return p.Each
+	}
+	return whole
+}
+
+// slideLine computes some positions of a line.
+func (t *depthTile) slideLine(dst, x []float32, r *depthRows, channels, width int) {
+	for c := 0; c < channels; c += 8 * t.blocks {
+		if t.blocks = (channels - c) / 8; t.blocks == 0 { // the end of the channels, of which some sums are there already
+			c, t.blocks = channels-8, 1
+		}
+		t.at(dst, x, r, c)
+		if width == 5 {
+			slide5Blocks(t)
+		} else {
+			slide3Blocks(t)
+		}
+	}
+}
+
 // depthBlocks is Depthwise in assembly, for at least 8 channels, or Largest.
 func depthBlocks(r depthRows, taps []Tap, p Positions, channels int) {
 	var buf [maxTaps]byteTap
@@ -159,14 +227,22 @@ func depthBlocks(r depthRows, taps []Tap, p Positions, channels int) {
 	if r.relu {
 		t.relu = 1
 	}
-	rest := p.Each % 4
+	done := 0
+	if r.w != nil {
+		if width := sliding(taps, &p); width > 0 {
+			if done = t.slideBlocks(&r, taps, &p, channels, width); done == p.Each {
+				return
+			}
+		}
+	}
+	rest := (p.Each - done) % 4
 	again := rest > 1 && p.Each > 4 // four positions take as long as two, one by one
-	if t.fours, t.ones = p.Each/4, rest; again {
+	if t.fours, t.ones = (p.Each-done)/4, rest; again {
 		t.ones = 0
 	}
 	for i := range p.Lines {
 		dst, x := r.dst[i*p.DstLine:], r.x[i*p.XLine:]
-		t.line(dst, x, &r, channels)
+		t.line(dst[done*p.DstStep:], x[done*p.XStep:], &r, channels)
 		if again {
 			last := t
 			last.fours = 1
@@ -175,16 +251,19 @@ func depthBlocks(r depthRows, taps []Tap, p Positions, channels int) {
 	}
 }
 
+// at points at a channel.
+func (t *depthTile) at(dst, x []float32, r *depthRows, c int) {
+	if t.dst, t.x = &dst[c], &x[c]; r.w != nil {
+		t.w = &r.w[c]
+	}
+	if r.bias != nil {
+		t.bias = &r.bias[c]
+	}
+}
+
 // line computes some positions of a line.
 func (t *depthTile) line(dst, x []float32, r *depthRows, channels int) {
-	at := func(c int) {
-		if t.dst, t.x = &dst[c], &x[c]; r.w != nil {
-			t.w = &r.w[c]
-		}
-		if r.bias != nil {
-			t.bias = &r.bias[c]
-		}
-	}
+	at := func(c int) { t.at(dst, x, r, c) }
 	whole, rest := channels/16, channels%16
 	if t.blocks = whole; whole > 0 {
 		at(0)

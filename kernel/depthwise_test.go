@@ -13,12 +13,22 @@ func TestDepthwise(t *testing.T) {
 	defer func(old kernelSet) { bestSet = old }(bestSet)
 	r := rand.New(rand.NewPCG(1, 2))
 	for channels := range 70 {
-		for _, taps := range [][]Tap{nil, {{0, 0}}, {{3, 0}, {0, channels}, {channels, 2 * channels}}} {
-			positions := 1 + channels%11
-			xStep, dstStep := 2*channels+1, channels+2
+		xStep := 2*channels + 1
+		line := func(width, x, w int) (taps []Tap) {
+			for e := range width {
+				taps = append(taps, Tap{x + e*xStep, w + e*channels})
+			}
+			return taps
+		}
+		windows := [][]Tap{nil, {{0, 0}}, {{3, 0}, {0, channels}, {channels, 2 * channels}}}
+		for _, width := range []int{2, 3, 4, 5} { // of lines that are or are not like each other
+			windows = append(windows, line(width, 1, 0), append(line(width, 0, 0), line(width, 3, 5*channels)...), append(line(width, 0, 0), line(width, 3, 5*channels)[1:]...))
+		}
+		for _, taps := range windows {
+			positions, dstStep := 1+channels%23, channels+2
 			places := Positions{Lines: 1 + channels%3, Each: positions, DstLine: positions*dstStep + 1, DstStep: dstStep, XLine: xStep + channels%2, XStep: xStep}
-			x := guarded(t, r, 1, (places.Lines-1)*places.XLine+(positions-1)*xStep+2*channels+3, 0, false).Data
-			w := guarded(t, r, 1, 3*channels, 0, false).Data
+			x := guarded(t, r, 1, (places.Lines-1)*places.XLine+(positions+3)*xStep+2*channels+3, 0, false).Data
+			w := guarded(t, r, 1, 10*channels, 0, false).Data
 			var bias []float32
 			if channels%4 > 0 {
 				bias = guarded(t, r, 1, channels, 0, false).Data
@@ -32,7 +42,7 @@ func TestDepthwise(t *testing.T) {
 			places.each(func(to, from int) {
 				for c := range channels {
 					for _, tap := range taps {
-						want[to+c] += float32(x[from+tap.X+c] * w[tap.W+c])
+						want[to+c] = fma32(x[from+tap.X+c], w[tap.W+c], want[to+c])
 					}
 					if bias != nil {
 						want[to+c] += bias[c]

@@ -78,6 +78,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Interleave":      func(a *arena, rows, cols int) { Interleave(a.out(2*cols), a.in(cols), a.in(cols)) },
 	"Interleave3":     func(a *arena, rows, cols int) { Interleave3(a.out(3*cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"EverySecond":     func(a *arena, rows, cols int) { EverySecond(a.out(cols), a.in(2*cols)) },
+	"FMAVec":          func(a *arena, rows, cols int) { FMAVec(a.out(cols), 0.5, a.in(cols)) },
 	"MulVec":          func(a *arena, rows, cols int) { MulVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"AddMulVec":       func(a *arena, rows, cols int) { AddMulVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"MulAddVec":       func(a *arena, rows, cols int) { MulAddVec(a.out(cols), a.in(cols), a.in(cols), a.in(cols)) },

@@ -60,8 +60,8 @@ func addNumber(dst, x []float32, alpha float32) {
 	}
 }
 
-// fmaVec adds alpha·x to dst, with one rounding.
-func fmaVec(dst, x []float32, alpha float32) {
+// FMAVec adds alpha·x to dst, with one rounding.
+func FMAVec(dst []float32, alpha float32, x []float32) {
 	dst, n := head(dst, len(x)), wholeBlocks(len(x))
 	if n > 0 {
 		fmaBlocks(&dst[0], &x[0], n, alpha)

@@ -3074,56 +3074,40 @@ tap_fours:
 	FMOVQ 32(R12), F18
 	FMOVQ 48(R12), F19
 	FMOVQ 0(R3), F30
-	WORD $0x6e3ede14 // fmul v20.4s, v16.4s, v30.4s
-	WORD $0x4e34d400 // fadd v0.4s, v0.4s, v20.4s
+	WORD $0x4e3ece00 // fmla v0.4s, v16.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3ede35 // fmul v21.4s, v17.4s, v30.4s
-	WORD $0x4e35d421 // fadd v1.4s, v1.4s, v21.4s
+	WORD $0x4e3ece21 // fmla v1.4s, v17.4s, v30.4s
 	FMOVQ 32(R3), F30
-	WORD $0x6e3ede56 // fmul v22.4s, v18.4s, v30.4s
-	WORD $0x4e36d442 // fadd v2.4s, v2.4s, v22.4s
+	WORD $0x4e3ece42 // fmla v2.4s, v18.4s, v30.4s
 	FMOVQ 48(R3), F30
-	WORD $0x6e3ede77 // fmul v23.4s, v19.4s, v30.4s
-	WORD $0x4e37d463 // fadd v3.4s, v3.4s, v23.4s
+	WORD $0x4e3ece63 // fmla v3.4s, v19.4s, v30.4s
 	ADD R9, R3
 	FMOVQ 0(R3), F30
-	WORD $0x6e3ede14 // fmul v20.4s, v16.4s, v30.4s
-	WORD $0x4e34d484 // fadd v4.4s, v4.4s, v20.4s
+	WORD $0x4e3ece04 // fmla v4.4s, v16.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3ede35 // fmul v21.4s, v17.4s, v30.4s
-	WORD $0x4e35d4a5 // fadd v5.4s, v5.4s, v21.4s
+	WORD $0x4e3ece25 // fmla v5.4s, v17.4s, v30.4s
 	FMOVQ 32(R3), F30
-	WORD $0x6e3ede56 // fmul v22.4s, v18.4s, v30.4s
-	WORD $0x4e36d4c6 // fadd v6.4s, v6.4s, v22.4s
+	WORD $0x4e3ece46 // fmla v6.4s, v18.4s, v30.4s
 	FMOVQ 48(R3), F30
-	WORD $0x6e3ede77 // fmul v23.4s, v19.4s, v30.4s
-	WORD $0x4e37d4e7 // fadd v7.4s, v7.4s, v23.4s
+	WORD $0x4e3ece67 // fmla v7.4s, v19.4s, v30.4s
 	ADD R9, R3
 	FMOVQ 0(R3), F30
-	WORD $0x6e3ede14 // fmul v20.4s, v16.4s, v30.4s
-	WORD $0x4e34d508 // fadd v8.4s, v8.4s, v20.4s
+	WORD $0x4e3ece08 // fmla v8.4s, v16.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3ede35 // fmul v21.4s, v17.4s, v30.4s
-	WORD $0x4e35d529 // fadd v9.4s, v9.4s, v21.4s
+	WORD $0x4e3ece29 // fmla v9.4s, v17.4s, v30.4s
 	FMOVQ 32(R3), F30
-	WORD $0x6e3ede56 // fmul v22.4s, v18.4s, v30.4s
-	WORD $0x4e36d54a // fadd v10.4s, v10.4s, v22.4s
+	WORD $0x4e3ece4a // fmla v10.4s, v18.4s, v30.4s
 	FMOVQ 48(R3), F30
-	WORD $0x6e3ede77 // fmul v23.4s, v19.4s, v30.4s
-	WORD $0x4e37d56b // fadd v11.4s, v11.4s, v23.4s
+	WORD $0x4e3ece6b // fmla v11.4s, v19.4s, v30.4s
 	ADD R9, R3
 	FMOVQ 0(R3), F30
-	WORD $0x6e3ede14 // fmul v20.4s, v16.4s, v30.4s
-	WORD $0x4e34d58c // fadd v12.4s, v12.4s, v20.4s
+	WORD $0x4e3ece0c // fmla v12.4s, v16.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3ede35 // fmul v21.4s, v17.4s, v30.4s
-	WORD $0x4e35d5ad // fadd v13.4s, v13.4s, v21.4s
+	WORD $0x4e3ece2d // fmla v13.4s, v17.4s, v30.4s
 	FMOVQ 32(R3), F30
-	WORD $0x6e3ede56 // fmul v22.4s, v18.4s, v30.4s
-	WORD $0x4e36d5ce // fadd v14.4s, v14.4s, v22.4s
+	WORD $0x4e3ece4e // fmla v14.4s, v18.4s, v30.4s
 	FMOVQ 48(R3), F30
-	WORD $0x6e3ede77 // fmul v23.4s, v19.4s, v30.4s
-	WORD $0x4e37d5ef // fadd v15.4s, v15.4s, v23.4s
+	WORD $0x4e3ece6f // fmla v15.4s, v19.4s, v30.4s
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap_fours
@@ -3258,17 +3242,13 @@ tap_ones:
 	FMOVQ 32(R12), F6
 	FMOVQ 48(R12), F7
 	FMOVQ 0(R3), F30
-	WORD $0x6e3edc88 // fmul v8.4s, v4.4s, v30.4s
-	WORD $0x4e28d400 // fadd v0.4s, v0.4s, v8.4s
+	WORD $0x4e3ecc80 // fmla v0.4s, v4.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3edca9 // fmul v9.4s, v5.4s, v30.4s
-	WORD $0x4e29d421 // fadd v1.4s, v1.4s, v9.4s
+	WORD $0x4e3ecca1 // fmla v1.4s, v5.4s, v30.4s
 	FMOVQ 32(R3), F30
-	WORD $0x6e3edcca // fmul v10.4s, v6.4s, v30.4s
-	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e3eccc2 // fmla v2.4s, v6.4s, v30.4s
 	FMOVQ 48(R3), F30
-	WORD $0x6e3edceb // fmul v11.4s, v7.4s, v30.4s
-	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e3ecce3 // fmla v3.4s, v7.4s, v30.4s
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap_ones
@@ -3350,32 +3330,24 @@ tap_fours:
 	FMOVQ 0(R12), F8
 	FMOVQ 16(R12), F9
 	FMOVQ 0(R3), F30
-	WORD $0x6e3edd0a // fmul v10.4s, v8.4s, v30.4s
-	WORD $0x4e2ad400 // fadd v0.4s, v0.4s, v10.4s
+	WORD $0x4e3ecd00 // fmla v0.4s, v8.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3edd2b // fmul v11.4s, v9.4s, v30.4s
-	WORD $0x4e2bd421 // fadd v1.4s, v1.4s, v11.4s
+	WORD $0x4e3ecd21 // fmla v1.4s, v9.4s, v30.4s
 	ADD R9, R3
 	FMOVQ 0(R3), F30
-	WORD $0x6e3edd0a // fmul v10.4s, v8.4s, v30.4s
-	WORD $0x4e2ad442 // fadd v2.4s, v2.4s, v10.4s
+	WORD $0x4e3ecd02 // fmla v2.4s, v8.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3edd2b // fmul v11.4s, v9.4s, v30.4s
-	WORD $0x4e2bd463 // fadd v3.4s, v3.4s, v11.4s
+	WORD $0x4e3ecd23 // fmla v3.4s, v9.4s, v30.4s
 	ADD R9, R3
 	FMOVQ 0(R3), F30
-	WORD $0x6e3edd0a // fmul v10.4s, v8.4s, v30.4s
-	WORD $0x4e2ad484 // fadd v4.4s, v4.4s, v10.4s
+	WORD $0x4e3ecd04 // fmla v4.4s, v8.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3edd2b // fmul v11.4s, v9.4s, v30.4s
-	WORD $0x4e2bd4a5 // fadd v5.4s, v5.4s, v11.4s
+	WORD $0x4e3ecd25 // fmla v5.4s, v9.4s, v30.4s
 	ADD R9, R3
 	FMOVQ 0(R3), F30
-	WORD $0x6e3edd0a // fmul v10.4s, v8.4s, v30.4s
-	WORD $0x4e2ad4c6 // fadd v6.4s, v6.4s, v10.4s
+	WORD $0x4e3ecd06 // fmla v6.4s, v8.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3edd2b // fmul v11.4s, v9.4s, v30.4s
-	WORD $0x4e2bd4e7 // fadd v7.4s, v7.4s, v11.4s
+	WORD $0x4e3ecd27 // fmla v7.4s, v9.4s, v30.4s
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap_fours
@@ -3472,11 +3444,9 @@ tap_ones:
 	FMOVQ 0(R12), F2
 	FMOVQ 16(R12), F3
 	FMOVQ 0(R3), F30
-	WORD $0x6e3edc44 // fmul v4.4s, v2.4s, v30.4s
-	WORD $0x4e24d400 // fadd v0.4s, v0.4s, v4.4s
+	WORD $0x4e3ecc40 // fmla v0.4s, v2.4s, v30.4s
 	FMOVQ 16(R3), F30
-	WORD $0x6e3edc65 // fmul v5.4s, v3.4s, v30.4s
-	WORD $0x4e25d421 // fadd v1.4s, v1.4s, v5.4s
+	WORD $0x4e3ecc61 // fmla v1.4s, v3.4s, v30.4s
 	ADD $16, R10
 	SUBS $1, R5
 	BNE tap_ones
@@ -3945,6 +3915,554 @@ first_ones:
 	SUBS $1, R4
 	BNE positions_ones
 no_ones:
+	RET
+
+// func slide3Blocks(t *depthTile)
+TEXT ·slide3Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_xStep(R0), R9
+	MOVD depthTile_groups(R0), R4
+positions:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+line:
+	MOVD (R10), R3
+	ADD R13, R3
+	MOVD 8(R10), R12
+	ADD R14, R12
+	FMOVQ 0(R12), F16
+	FMOVQ 16(R12), F17
+	MOVD depthTile_wNext(R0), R6
+	ADD R6, R12
+	FMOVQ 0(R12), F18
+	FMOVQ 16(R12), F19
+	MOVD depthTile_wNext(R0), R6
+	ADD R6, R12
+	FMOVQ 0(R12), F20
+	FMOVQ 16(R12), F21
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce00 // fmla v0.4s, v16.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37ce21 // fmla v1.4s, v17.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce40 // fmla v0.4s, v18.4s, v22.4s
+	WORD $0x4e36ce02 // fmla v2.4s, v16.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37ce61 // fmla v1.4s, v19.4s, v23.4s
+	WORD $0x4e37ce23 // fmla v3.4s, v17.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce80 // fmla v0.4s, v20.4s, v22.4s
+	WORD $0x4e36ce42 // fmla v2.4s, v18.4s, v22.4s
+	WORD $0x4e36ce04 // fmla v4.4s, v16.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37cea1 // fmla v1.4s, v21.4s, v23.4s
+	WORD $0x4e37ce63 // fmla v3.4s, v19.4s, v23.4s
+	WORD $0x4e37ce25 // fmla v5.4s, v17.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce82 // fmla v2.4s, v20.4s, v22.4s
+	WORD $0x4e36ce44 // fmla v4.4s, v18.4s, v22.4s
+	WORD $0x4e36ce06 // fmla v6.4s, v16.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37cea3 // fmla v3.4s, v21.4s, v23.4s
+	WORD $0x4e37ce65 // fmla v5.4s, v19.4s, v23.4s
+	WORD $0x4e37ce27 // fmla v7.4s, v17.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce84 // fmla v4.4s, v20.4s, v22.4s
+	WORD $0x4e36ce46 // fmla v6.4s, v18.4s, v22.4s
+	WORD $0x4e36ce08 // fmla v8.4s, v16.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37cea5 // fmla v5.4s, v21.4s, v23.4s
+	WORD $0x4e37ce67 // fmla v7.4s, v19.4s, v23.4s
+	WORD $0x4e37ce29 // fmla v9.4s, v17.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce86 // fmla v6.4s, v20.4s, v22.4s
+	WORD $0x4e36ce48 // fmla v8.4s, v18.4s, v22.4s
+	WORD $0x4e36ce0a // fmla v10.4s, v16.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37cea7 // fmla v7.4s, v21.4s, v23.4s
+	WORD $0x4e37ce69 // fmla v9.4s, v19.4s, v23.4s
+	WORD $0x4e37ce2b // fmla v11.4s, v17.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce88 // fmla v8.4s, v20.4s, v22.4s
+	WORD $0x4e36ce4a // fmla v10.4s, v18.4s, v22.4s
+	WORD $0x4e36ce0c // fmla v12.4s, v16.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37cea9 // fmla v9.4s, v21.4s, v23.4s
+	WORD $0x4e37ce6b // fmla v11.4s, v19.4s, v23.4s
+	WORD $0x4e37ce2d // fmla v13.4s, v17.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce8a // fmla v10.4s, v20.4s, v22.4s
+	WORD $0x4e36ce4c // fmla v12.4s, v18.4s, v22.4s
+	WORD $0x4e36ce0e // fmla v14.4s, v16.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37ceab // fmla v11.4s, v21.4s, v23.4s
+	WORD $0x4e37ce6d // fmla v13.4s, v19.4s, v23.4s
+	WORD $0x4e37ce2f // fmla v15.4s, v17.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce8c // fmla v12.4s, v20.4s, v22.4s
+	WORD $0x4e36ce4e // fmla v14.4s, v18.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37cead // fmla v13.4s, v21.4s, v23.4s
+	WORD $0x4e37ce6f // fmla v15.4s, v19.4s, v23.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F22
+	WORD $0x4e36ce8e // fmla v14.4s, v20.4s, v22.4s
+	FMOVQ 16(R3), F23
+	WORD $0x4e37ceaf // fmla v15.4s, v21.4s, v23.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE line
+	MOVD depthTile_bias(R0), R3
+	TST R3, R3
+	BEQ biased_sums
+	ADD R11, R3
+	FMOVQ 0(R3), F16
+	FMOVQ 16(R3), F17
+	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	WORD $0x4e31d463 // fadd v3.4s, v3.4s, v17.4s
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
+	WORD $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+	WORD $0x4e31d4e7 // fadd v7.4s, v7.4s, v17.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x4e30d54a // fadd v10.4s, v10.4s, v16.4s
+	WORD $0x4e31d56b // fadd v11.4s, v11.4s, v17.4s
+	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+biased_sums:
+	MOVD depthTile_relu(R0), R3
+	TST R3, R3
+	BEQ raised_sums
+	VMOVI $0, V16.B16
+	WORD $0x6ea0e61e // fcmgt v30.4s, v16.4s, v0.4s
+	WORD $0x6ebe1e00 // bit v0.16b, v16.16b, v30.16b
+	WORD $0x6ea1e61e // fcmgt v30.4s, v16.4s, v1.4s
+	WORD $0x6ebe1e01 // bit v1.16b, v16.16b, v30.16b
+	WORD $0x6ea2e61e // fcmgt v30.4s, v16.4s, v2.4s
+	WORD $0x6ebe1e02 // bit v2.16b, v16.16b, v30.16b
+	WORD $0x6ea3e61e // fcmgt v30.4s, v16.4s, v3.4s
+	WORD $0x6ebe1e03 // bit v3.16b, v16.16b, v30.16b
+	WORD $0x6ea4e61e // fcmgt v30.4s, v16.4s, v4.4s
+	WORD $0x6ebe1e04 // bit v4.16b, v16.16b, v30.16b
+	WORD $0x6ea5e61e // fcmgt v30.4s, v16.4s, v5.4s
+	WORD $0x6ebe1e05 // bit v5.16b, v16.16b, v30.16b
+	WORD $0x6ea6e61e // fcmgt v30.4s, v16.4s, v6.4s
+	WORD $0x6ebe1e06 // bit v6.16b, v16.16b, v30.16b
+	WORD $0x6ea7e61e // fcmgt v30.4s, v16.4s, v7.4s
+	WORD $0x6ebe1e07 // bit v7.16b, v16.16b, v30.16b
+	WORD $0x6ea8e61e // fcmgt v30.4s, v16.4s, v8.4s
+	WORD $0x6ebe1e08 // bit v8.16b, v16.16b, v30.16b
+	WORD $0x6ea9e61e // fcmgt v30.4s, v16.4s, v9.4s
+	WORD $0x6ebe1e09 // bit v9.16b, v16.16b, v30.16b
+	WORD $0x6eaae61e // fcmgt v30.4s, v16.4s, v10.4s
+	WORD $0x6ebe1e0a // bit v10.16b, v16.16b, v30.16b
+	WORD $0x6eabe61e // fcmgt v30.4s, v16.4s, v11.4s
+	WORD $0x6ebe1e0b // bit v11.16b, v16.16b, v30.16b
+	WORD $0x6eace61e // fcmgt v30.4s, v16.4s, v12.4s
+	WORD $0x6ebe1e0c // bit v12.16b, v16.16b, v30.16b
+	WORD $0x6eade61e // fcmgt v30.4s, v16.4s, v13.4s
+	WORD $0x6ebe1e0d // bit v13.16b, v16.16b, v30.16b
+	WORD $0x6eaee61e // fcmgt v30.4s, v16.4s, v14.4s
+	WORD $0x6ebe1e0e // bit v14.16b, v16.16b, v30.16b
+	WORD $0x6eafe61e // fcmgt v30.4s, v16.4s, v15.4s
+	WORD $0x6ebe1e0f // bit v15.16b, v16.16b, v30.16b
+raised_sums:
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions
+	RET
+
+// func slide5Blocks(t *depthTile)
+TEXT ·slide5Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_xStep(R0), R9
+	MOVD depthTile_groups(R0), R4
+positions:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+line:
+	MOVD (R10), R3
+	ADD R13, R3
+	MOVD 8(R10), R12
+	ADD R14, R12
+	FMOVQ 0(R12), F16
+	FMOVQ 16(R12), F17
+	MOVD depthTile_wNext(R0), R6
+	ADD R6, R12
+	FMOVQ 0(R12), F18
+	FMOVQ 16(R12), F19
+	MOVD depthTile_wNext(R0), R6
+	ADD R6, R12
+	FMOVQ 0(R12), F20
+	FMOVQ 16(R12), F21
+	MOVD depthTile_wNext(R0), R6
+	ADD R6, R12
+	FMOVQ 0(R12), F22
+	FMOVQ 16(R12), F23
+	MOVD depthTile_wNext(R0), R6
+	ADD R6, R12
+	FMOVQ 0(R12), F24
+	FMOVQ 16(R12), F25
+	FMOVQ 0(R3), F26
+	WORD $0x4e3ace00 // fmla v0.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bce21 // fmla v1.4s, v17.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3ace40 // fmla v0.4s, v18.4s, v26.4s
+	WORD $0x4e3ace02 // fmla v2.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bce61 // fmla v1.4s, v19.4s, v27.4s
+	WORD $0x4e3bce23 // fmla v3.4s, v17.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3ace80 // fmla v0.4s, v20.4s, v26.4s
+	WORD $0x4e3ace42 // fmla v2.4s, v18.4s, v26.4s
+	WORD $0x4e3ace04 // fmla v4.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcea1 // fmla v1.4s, v21.4s, v27.4s
+	WORD $0x4e3bce63 // fmla v3.4s, v19.4s, v27.4s
+	WORD $0x4e3bce25 // fmla v5.4s, v17.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acec0 // fmla v0.4s, v22.4s, v26.4s
+	WORD $0x4e3ace82 // fmla v2.4s, v20.4s, v26.4s
+	WORD $0x4e3ace44 // fmla v4.4s, v18.4s, v26.4s
+	WORD $0x4e3ace06 // fmla v6.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcee1 // fmla v1.4s, v23.4s, v27.4s
+	WORD $0x4e3bcea3 // fmla v3.4s, v21.4s, v27.4s
+	WORD $0x4e3bce65 // fmla v5.4s, v19.4s, v27.4s
+	WORD $0x4e3bce27 // fmla v7.4s, v17.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acf00 // fmla v0.4s, v24.4s, v26.4s
+	WORD $0x4e3acec2 // fmla v2.4s, v22.4s, v26.4s
+	WORD $0x4e3ace84 // fmla v4.4s, v20.4s, v26.4s
+	WORD $0x4e3ace46 // fmla v6.4s, v18.4s, v26.4s
+	WORD $0x4e3ace08 // fmla v8.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcf21 // fmla v1.4s, v25.4s, v27.4s
+	WORD $0x4e3bcee3 // fmla v3.4s, v23.4s, v27.4s
+	WORD $0x4e3bcea5 // fmla v5.4s, v21.4s, v27.4s
+	WORD $0x4e3bce67 // fmla v7.4s, v19.4s, v27.4s
+	WORD $0x4e3bce29 // fmla v9.4s, v17.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acf02 // fmla v2.4s, v24.4s, v26.4s
+	WORD $0x4e3acec4 // fmla v4.4s, v22.4s, v26.4s
+	WORD $0x4e3ace86 // fmla v6.4s, v20.4s, v26.4s
+	WORD $0x4e3ace48 // fmla v8.4s, v18.4s, v26.4s
+	WORD $0x4e3ace0a // fmla v10.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcf23 // fmla v3.4s, v25.4s, v27.4s
+	WORD $0x4e3bcee5 // fmla v5.4s, v23.4s, v27.4s
+	WORD $0x4e3bcea7 // fmla v7.4s, v21.4s, v27.4s
+	WORD $0x4e3bce69 // fmla v9.4s, v19.4s, v27.4s
+	WORD $0x4e3bce2b // fmla v11.4s, v17.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acf04 // fmla v4.4s, v24.4s, v26.4s
+	WORD $0x4e3acec6 // fmla v6.4s, v22.4s, v26.4s
+	WORD $0x4e3ace88 // fmla v8.4s, v20.4s, v26.4s
+	WORD $0x4e3ace4a // fmla v10.4s, v18.4s, v26.4s
+	WORD $0x4e3ace0c // fmla v12.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcf25 // fmla v5.4s, v25.4s, v27.4s
+	WORD $0x4e3bcee7 // fmla v7.4s, v23.4s, v27.4s
+	WORD $0x4e3bcea9 // fmla v9.4s, v21.4s, v27.4s
+	WORD $0x4e3bce6b // fmla v11.4s, v19.4s, v27.4s
+	WORD $0x4e3bce2d // fmla v13.4s, v17.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acf06 // fmla v6.4s, v24.4s, v26.4s
+	WORD $0x4e3acec8 // fmla v8.4s, v22.4s, v26.4s
+	WORD $0x4e3ace8a // fmla v10.4s, v20.4s, v26.4s
+	WORD $0x4e3ace4c // fmla v12.4s, v18.4s, v26.4s
+	WORD $0x4e3ace0e // fmla v14.4s, v16.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcf27 // fmla v7.4s, v25.4s, v27.4s
+	WORD $0x4e3bcee9 // fmla v9.4s, v23.4s, v27.4s
+	WORD $0x4e3bceab // fmla v11.4s, v21.4s, v27.4s
+	WORD $0x4e3bce6d // fmla v13.4s, v19.4s, v27.4s
+	WORD $0x4e3bce2f // fmla v15.4s, v17.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acf08 // fmla v8.4s, v24.4s, v26.4s
+	WORD $0x4e3aceca // fmla v10.4s, v22.4s, v26.4s
+	WORD $0x4e3ace8c // fmla v12.4s, v20.4s, v26.4s
+	WORD $0x4e3ace4e // fmla v14.4s, v18.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcf29 // fmla v9.4s, v25.4s, v27.4s
+	WORD $0x4e3bceeb // fmla v11.4s, v23.4s, v27.4s
+	WORD $0x4e3bcead // fmla v13.4s, v21.4s, v27.4s
+	WORD $0x4e3bce6f // fmla v15.4s, v19.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acf0a // fmla v10.4s, v24.4s, v26.4s
+	WORD $0x4e3acecc // fmla v12.4s, v22.4s, v26.4s
+	WORD $0x4e3ace8e // fmla v14.4s, v20.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcf2b // fmla v11.4s, v25.4s, v27.4s
+	WORD $0x4e3bceed // fmla v13.4s, v23.4s, v27.4s
+	WORD $0x4e3bceaf // fmla v15.4s, v21.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acf0c // fmla v12.4s, v24.4s, v26.4s
+	WORD $0x4e3acece // fmla v14.4s, v22.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcf2d // fmla v13.4s, v25.4s, v27.4s
+	WORD $0x4e3bceef // fmla v15.4s, v23.4s, v27.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F26
+	WORD $0x4e3acf0e // fmla v14.4s, v24.4s, v26.4s
+	FMOVQ 16(R3), F27
+	WORD $0x4e3bcf2f // fmla v15.4s, v25.4s, v27.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE line
+	MOVD depthTile_bias(R0), R3
+	TST R3, R3
+	BEQ biased_sums
+	ADD R11, R3
+	FMOVQ 0(R3), F16
+	FMOVQ 16(R3), F17
+	WORD $0x4e30d400 // fadd v0.4s, v0.4s, v16.4s
+	WORD $0x4e31d421 // fadd v1.4s, v1.4s, v17.4s
+	WORD $0x4e30d442 // fadd v2.4s, v2.4s, v16.4s
+	WORD $0x4e31d463 // fadd v3.4s, v3.4s, v17.4s
+	WORD $0x4e30d484 // fadd v4.4s, v4.4s, v16.4s
+	WORD $0x4e31d4a5 // fadd v5.4s, v5.4s, v17.4s
+	WORD $0x4e30d4c6 // fadd v6.4s, v6.4s, v16.4s
+	WORD $0x4e31d4e7 // fadd v7.4s, v7.4s, v17.4s
+	WORD $0x4e30d508 // fadd v8.4s, v8.4s, v16.4s
+	WORD $0x4e31d529 // fadd v9.4s, v9.4s, v17.4s
+	WORD $0x4e30d54a // fadd v10.4s, v10.4s, v16.4s
+	WORD $0x4e31d56b // fadd v11.4s, v11.4s, v17.4s
+	WORD $0x4e30d58c // fadd v12.4s, v12.4s, v16.4s
+	WORD $0x4e31d5ad // fadd v13.4s, v13.4s, v17.4s
+	WORD $0x4e30d5ce // fadd v14.4s, v14.4s, v16.4s
+	WORD $0x4e31d5ef // fadd v15.4s, v15.4s, v17.4s
+biased_sums:
+	MOVD depthTile_relu(R0), R3
+	TST R3, R3
+	BEQ raised_sums
+	VMOVI $0, V16.B16
+	WORD $0x6ea0e61e // fcmgt v30.4s, v16.4s, v0.4s
+	WORD $0x6ebe1e00 // bit v0.16b, v16.16b, v30.16b
+	WORD $0x6ea1e61e // fcmgt v30.4s, v16.4s, v1.4s
+	WORD $0x6ebe1e01 // bit v1.16b, v16.16b, v30.16b
+	WORD $0x6ea2e61e // fcmgt v30.4s, v16.4s, v2.4s
+	WORD $0x6ebe1e02 // bit v2.16b, v16.16b, v30.16b
+	WORD $0x6ea3e61e // fcmgt v30.4s, v16.4s, v3.4s
+	WORD $0x6ebe1e03 // bit v3.16b, v16.16b, v30.16b
+	WORD $0x6ea4e61e // fcmgt v30.4s, v16.4s, v4.4s
+	WORD $0x6ebe1e04 // bit v4.16b, v16.16b, v30.16b
+	WORD $0x6ea5e61e // fcmgt v30.4s, v16.4s, v5.4s
+	WORD $0x6ebe1e05 // bit v5.16b, v16.16b, v30.16b
+	WORD $0x6ea6e61e // fcmgt v30.4s, v16.4s, v6.4s
+	WORD $0x6ebe1e06 // bit v6.16b, v16.16b, v30.16b
+	WORD $0x6ea7e61e // fcmgt v30.4s, v16.4s, v7.4s
+	WORD $0x6ebe1e07 // bit v7.16b, v16.16b, v30.16b
+	WORD $0x6ea8e61e // fcmgt v30.4s, v16.4s, v8.4s
+	WORD $0x6ebe1e08 // bit v8.16b, v16.16b, v30.16b
+	WORD $0x6ea9e61e // fcmgt v30.4s, v16.4s, v9.4s
+	WORD $0x6ebe1e09 // bit v9.16b, v16.16b, v30.16b
+	WORD $0x6eaae61e // fcmgt v30.4s, v16.4s, v10.4s
+	WORD $0x6ebe1e0a // bit v10.16b, v16.16b, v30.16b
+	WORD $0x6eabe61e // fcmgt v30.4s, v16.4s, v11.4s
+	WORD $0x6ebe1e0b // bit v11.16b, v16.16b, v30.16b
+	WORD $0x6eace61e // fcmgt v30.4s, v16.4s, v12.4s
+	WORD $0x6ebe1e0c // bit v12.16b, v16.16b, v30.16b
+	WORD $0x6eade61e // fcmgt v30.4s, v16.4s, v13.4s
+	WORD $0x6ebe1e0d // bit v13.16b, v16.16b, v30.16b
+	WORD $0x6eaee61e // fcmgt v30.4s, v16.4s, v14.4s
+	WORD $0x6ebe1e0e // bit v14.16b, v16.16b, v30.16b
+	WORD $0x6eafe61e // fcmgt v30.4s, v16.4s, v15.4s
+	WORD $0x6ebe1e0f // bit v15.16b, v16.16b, v30.16b
+raised_sums:
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F10, 0(R3)
+	FMOVQ F11, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F14, 0(R3)
+	FMOVQ F15, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions
 	RET
 
 // func winograd2InBlocks(t *combining)

@@ -60,7 +60,7 @@ var vectorFuncs = []struct {
 	{"sigmoidDeriv", func(dst, x, y, z []float32) { SigmoidDerivVec(dst, x, y) }},
 	{"tanhDeriv", func(dst, x, y, z []float32) { TanhDerivVec(dst, x, y) }},
 	{"logSoftmaxDeriv", func(dst, x, y, z []float32) { logSoftmaxDeriv(dst, x, y, 0.66) }},
-	{"fma", func(dst, x, y, z []float32) { fmaVec(dst, x, 0.66) }},
+	{"fma", func(dst, x, y, z []float32) { FMAVec(dst, 0.66, x) }},
 	{"colMoments", func(dst, x, y, z []float32) {
 		sum, product := make([]float32, len(x)), make([]float64, len(x))
 		a, b := New(fewSumRows+chunkRows+15, len(x)), New(fewSumRows+chunkRows+15, len(x)+1)

@@ -1,5 +1,7 @@
 package array
 
+import "github.com/nnopt/nnopt/kernel"
+
 // The three products of package array's convolution for groups with one channel of the input, row by
 // row of the result. Each sum takes the elements of the window in order.
 
@@ -40,15 +42,30 @@ func directForward[T float](c *convolution) {
 			}
 			part, at := y[r.lo:r.hi], r.lo*s.stride[2]-s.before[2]+k*s.dilation[2]
 			if s.stride[2] == 1 {
-				addScaled(part, v, x[at:][:len(part)])
+				addFused(part, v, x[at:][:len(part)])
 				continue
 			}
-			for i := range part {
-				part[i] += T(v * x[at])
-				at += s.stride[2]
+			var buf [blockSize]T
+			for len(part) > 0 {
+				some := buf[:min(len(part), len(buf))]
+				for i := range some {
+					some[i] = x[at]
+					at += s.stride[2]
+				}
+				addFused(part[:len(some)], v, some)
+				part = part[len(some):]
 			}
 		}
 	})
+}
+
+// addFused adds v·y to x; a float32 is rounded once, as in products of matrices.
+func addFused[T float](x []T, v T, y []T) {
+	if x, ok := any(x).([]float32); ok {
+		kernel.FMAVec(x, float32(v), any(y).([]float32))
+		return
+	}
+	addScaled(x, v, y)
 }
 
 func directBackward[T float](c *convolution) {

@@ -82,7 +82,7 @@ type lastConvolution struct {
 
 	// Headers, which would be on the heap otherwise: of copies, of patches and their memory, of some rows of y.
 	slid    slide
-	copies  [2]Array
+	copies  [3]Array
 	memory  Array
 	some    [2]Array
 	runs    []positionRun
@@ -120,6 +120,9 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 	var err error
 	if c.x, err = c.contiguous(0, x); err == nil && prepared == nil {
 		c.w, err = c.contiguous(1, weights)
+	}
+	if err == nil && c.out > 1 && c.byKernel() {
+		err = c.repeatChannels()
 	}
 	if err != nil {
 		return err
@@ -173,9 +176,9 @@ func (c *lastConvolution) forget() {
 	}
 	c.x, c.w, c.y, c.prepared, c.complete = nil, nil, nil, nil, completion{}
 	for k := range c.copies {
-		c.copies[k].data, c.some[k].data = nil, nil
+		c.copies[k].data = nil
 	}
-	c.memory.data, c.patches.Data = nil, nil // and not all of them, which is a kilobyte
+	c.some[0].data, c.some[1].data, c.memory.data, c.patches.Data = nil, nil, nil, nil // and not all of them, which is a kilobyte
 }
 
 // weightsOf returns the weights of a group, a column for each channel of y.

@@ -63,11 +63,12 @@ func (c *lastConvolution) taps(list []kernel.Tap, line, k, lo, hi int) []kernel.
 	return list
 }
 
-// directLastRun sets positions of y to the sums over the taps, which are those of the first.
+// directLastRun sets positions of y to the sums over the taps, which are those of the first. For float32s the input
+// has a channel for each of the result.
 func directLastRun[T float](c *lastConvolution, y, x []T, taps []kernel.Tap, p kernel.Positions) {
 	m := c.groups * c.out
 	w := Slice[T](c.w)
-	if y, ok := any(y).([]float32); ok && c.byKernel() {
+	if y, ok := any(y).([]float32); ok {
 		kernel.Depthwise(y, any(x).([]float32), any(w).([]float32), taps, p, m, c.complete.steps.Bias, c.complete.steps.ReLU)
 		return
 	}
@@ -95,7 +96,22 @@ func (c *lastConvolution) byLines() bool {
 
 // byKernel reports whether the kernel of sums computes all of it.
 func (c *lastConvolution) byKernel() bool {
-	return directLast(c.in, c.out) && c.out == 1 && c.x.dtype == Float32 && !c.byLines()
+	return directLast(c.in, c.out) && c.x.dtype == Float32 && !c.byLines()
+}
+
+// repeatChannels makes the input one that has as many channels as the result.
+func (c *lastConvolution) repeatChannels() error {
+	var v, d Array
+	n, t := c.x.Len(), &c.copies[2]
+	if err := c.ws.New(t, Float32, n*c.out); err != nil {
+		return err
+	}
+	if !c.x.ReshapeTo(&v, n, 1) || !t.ReshapeTo(&d, n, c.out) {
+		panic("array: an input that is not contiguous")
+	}
+	c.ws.Copy(&d, &v)
+	c.x, c.groups, c.out = t, c.groups*c.out, 1
+	return nil
 }
 
 // directLines is directLastForward for few channels. An element of the window is multiplied by all
@@ -124,7 +140,7 @@ func directLines[T float](c *lastConvolution) error {
 				from := r.lo*step - s.before[2] + e*s.dilation[2]
 				for i := range m {
 					part := from%step*c.groups + i/c.out
-					addScaled(sums[i*n+r.lo:i*n+r.hi], w[(first+e)*m+i], split[part*each+from/step:][:r.hi-r.lo])
+					addFused(sums[i*n+r.lo:i*n+r.hi], w[(first+e)*m+i], split[part*each+from/step:][:r.hi-r.lo])
 				}
 			}
 		})

@@ -292,7 +292,7 @@ func (c *lastConvolution) divided(e *Epilogue, args []*Array, run func(c *lastCo
 // sharedDirect is shared for sums without products, line by line.
 func (c *lastConvolution) sharedDirect(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
 	each := summedDirectly
-	if c.x.dtype == Float64 || c.out > 1 && !c.byLines() {
+	if c.x.dtype == Float64 {
 		each = multipliedDirectly
 	}
 	c.runs = c.slide.runs(c.runs[:0]) // which parts read
@@ -300,8 +300,7 @@ func (c *lastConvolution) sharedDirect(e *Epilogue, args []*Array, run func(c *l
 	return c.inParts(c.ws.partsOf(c.y.Len()*c.terms*each, c.rows, line), line, e, args, run)
 }
 
-// What a multiply-add takes in a convolution without products, in picoseconds: by the kernel of float32s
-// for one channel of the result for each of the input, and others.
+// What a multiply-add takes in a convolution without products, in picoseconds: by the kernel of float32s, and others.
 const (
 	summedDirectly     = 100
 	multipliedDirectly = 1000

@@ -58,6 +58,7 @@ func (g *vectors) arithmetic() {
 		g.function(function{name: f.name, params: f.params, before: before, body: func(int) { g.p("%s; VMOVUPS Y0, dst", f.ops) }})
 	}
 	g.depthwise()
+	g.sliding()
 	g.winograd()
 	g.signs()
 	g.colSums()
