@@ -32,30 +32,28 @@ func (p *Weights) low(x *Matrix, ep *Epilogue, y *Matrix) {
 	if ep.Bias != nil {
 		t.flags |= tileBias
 	}
-	j := 0
-	for _, width := range [...]int{p.rowCols(y.Rows), p.set.panelCols()} {
+	j, wide := 0, 1
+	if y.Rows == 1 && p.set == avx2Set {
+		wide = 4 // panels: see rowVecs in internal/gen/gemm.go
+	}
+	for ; wide >= 1; wide /= 2 {
+		width := wide * p.set.panelCols()
 		if panels := (n - j) / width; panels > 0 {
-			p.lowPanels(t, ep, y, j, panels, width)
+			p.lowPanels(t, ep, y, j, panels, width, wide)
 			j += panels * width
 		}
 	}
 	if j < n {
-		p.lowPanels(t, ep, y, j, 1, n-j)
+		p.lowPanels(t, ep, y, j, 1, n-j, 1)
 	}
 }
 
-// rowCols is the width of the panels of a tile of some rows: see rowVecs in internal/gen/gemm.go.
-func (p *Weights) rowCols(rows int) int {
-	if rows == 1 && p.inPlace && p.set == avx2Set {
-		return 64
-	}
-	return p.set.panelCols()
-}
-
-// lowPanels computes some panels of the given width from column j on.
-func (p *Weights) lowPanels(t *tile, ep *Epilogue, y *Matrix, j, panels, width int) {
-	t.span(p.set, panels, width)
-	t.w, t.wStep, t.wSkip = p.panel(j, t.vecs*p.set.lanes(), 0, t.k)
+// lowPanels computes some groups of wide panels, of the given width in all, from column j on.
+func (p *Weights) lowPanels(t *tile, ep *Epilogue, y *Matrix, j, groups, width, wide int) {
+	t.span(p.set, groups, width)
+	t.w, t.wStep, t.wSkip = p.panel(j, t.vecs*p.set.lanes()/wide, 0, t.k)
+	t.wPanel = uintptr(t.k)*t.wStep + t.wSkip
+	t.wSkip += uintptr(wide-1) * t.wPanel
 	t.y = &y.Data[j]
 	t.pointAt(ep, j)
 	t.pointAtResidual(ep, 0, j)

@@ -29,6 +29,7 @@ type tile struct {
 	w          *float32
 	wStep      uintptr  // from a step of a panel to the next
 	wSkip      uintptr  // from the end of the used part of a panel to its beginning in the next
+	wPanel     uintptr  // from a panel to the next one of a wide tile, which has several beside each other
 	p          *float32 // sums to continue, or nil
 	pRow       uintptr
 	q          *float32

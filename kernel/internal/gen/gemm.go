@@ -22,10 +22,10 @@ const maxRows = 6
 // GB/s without and 29 with it, in huge pages, and 20 and 15 in others (Zen 4, 2026-11-29).
 const rowAhead = 1024
 
-// rowVecs is the width, in vectors of AVX2, of a tile of one row whose panel is read in a factor that is not
-// packed. With two sums each step would wait for the one before, and rows would be read in short pieces: of
-// 1500×64 elements a product took twice as long (Zen 4, 2026-11-29).
-const rowVecs = 8
+// rowVecs are the widths, in vectors of AVX2, of tiles of one row that are wider than a panel: with the two sums of a
+// panel each step would wait for the one before. They read panels that lie beside each other, packed or in place:
+// of 1500×64 elements in place, a product took half as long with eight (Zen 4, 2026-11-29).
+var rowVecs = [...]int{8, 4}
 
 // unroll is how many steps of k the inner loop makes at a time.
 const unroll = 4
@@ -64,7 +64,9 @@ func writeTiles(e *emitter) {
 	}
 	all := kernels(maxRows, g.vecs, 0)
 	if g.lanes == 8 {
-		all = append(all, [2]int{1, rowVecs})
+		for _, n := range rowVecs {
+			all = append(all, [2]int{1, n})
+		}
 	}
 	g.dispatch("tile", "t *tile", all, g.name)
 	for _, k := range slices.Backward(all) {
@@ -228,7 +230,12 @@ func (g *tiles) loop() {
 	// Four steps at a time: their addresses in the panel are BX, and BX with one, two or three
 	// times the distance, so BX moves once. The remaining steps, fewer than four, are made one by
 	// one.
-	g.p("MOVQ tile_wStep(DI), R13; LEAQ (R13)(R13*2), AX; MOVQ tile_aheadStep(DI), R12; MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest")
+	distance := "tile_wStep(DI)"
+	if g.wide() {
+		distance = "tile_wPanel(DI)"
+		g.p("MOVQ tile_wStep(DI), R8")
+	}
+	g.p("MOVQ %s, R13; LEAQ (R13)(R13*2), AX; MOVQ tile_aheadStep(DI), R12; MOVQ tile_k(DI), CX; SHRQ $2, CX; JZ   rest", distance)
 	g.label("steps")
 	for u := range unroll {
 		g.step(u)
@@ -238,7 +245,10 @@ func (g *tiles) loop() {
 			g.fetchAhead()
 		}
 	}
-	g.p("LEAQ (BX)(R13*4), BX; DECQ CX; JNZ  steps")
+	if !g.wide() {
+		g.p("LEAQ (BX)(R13*4), BX")
+	}
+	g.p("DECQ CX; JNZ  steps")
 	g.label("rest")
 	g.p("MOVQ tile_k(DI), CX; ANDQ $%d, CX; JZ   done", unroll-1)
 	g.label("step")
@@ -246,21 +256,28 @@ func (g *tiles) loop() {
 	if g.lanes == 16 {
 		g.fetchAhead()
 	}
-	g.p("ADDQ R13, BX; DECQ CX; JNZ  step")
+	if !g.wide() {
+		g.p("ADDQ R13, BX")
+	}
+	g.p("DECQ CX; JNZ  step")
 	g.label("done")
 }
 
+// wide reports whether the tile has several panels side by side. Their distance is in R13, and that of two steps in R8.
+func (g *tiles) wide() bool { return g.n > g.vecs }
+
 // step writes one step of k, the u-th from BX on.
 func (g *tiles) step(u int) {
-	w := []string{"(BX)", "(BX)(R13*1)", "(BX)(R13*2)", "(BX)(AX*1)"}[u]
-	if g.n > g.vecs {
+	distances := []string{"(BX)", "(BX)(R13*1)", "(BX)(R13*2)", "(BX)(AX*1)"}
+	if g.wide() {
 		g.p("VBROADCASTSS (SI), %s", g.vec(g.x))
 		for v := range g.n {
-			g.p("VFMADD231PS %d%s, %s, %s", v*g.lanes*4, w, g.vec(g.x), g.acc(0, v))
+			g.p("VFMADD231PS %d%s, %s, %s", v%g.vecs*g.lanes*4, distances[v/g.vecs], g.vec(g.x), g.acc(0, v))
 		}
-		g.p("ADDQ R10, SI")
+		g.p("ADDQ R10, SI; ADDQ R8, BX")
 		return
 	}
+	w := distances[u]
 	for v := range g.n {
 		g.p("VMOVUPS %d%s, %s", v*g.lanes*4, w, g.vec(g.w+v))
 	}

@@ -12,10 +12,13 @@ package main
 //	R15                        the current line of the table (R16 on arm64, and R17 is its end)
 var runPointers = []string{"SI", "R8", "R9", "R10", "R13", "AX"}
 
-// loopOverRuns writes the sum over runs, which is skipped if x is a matrix.
+// loopOverRuns writes the sum over runs, which is skipped if x is a matrix. Wide tiles have no runs.
 func (g *tiles) loopOverRuns() {
 	if g.arm() {
 		g.loopOverRunsNEON()
+		return
+	}
+	if g.wide() {
 		return
 	}
 	g.p("MOVQ  tile_runs(DI), R15; TESTQ R15, R15; JZ    matrix")
