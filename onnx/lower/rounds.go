@@ -83,7 +83,8 @@ const roundCost = 1e6
 
 func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*array.Array) error {
 	most, more := in[0].Int(0), in[1].Int(0) != 0
-	number := array.Scalar(int64(0))
+	numbers := make([]int64, 1)
+	number := array.Of(numbers)
 	args := append([]*array.Array{number}, in[2:]...)
 	carried, scanned := args[1:1+op.carried], in[2+op.carried:][:op.scanned]
 	// A round reads what the one before made, while it makes the next. So there are two memories for each
@@ -124,7 +125,7 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 		if err := work.Spend(cost); err != nil {
 			return fmt.Errorf("round %d: %w", n, err)
 		}
-		number.SetFloat(0, float64(n))
+		numbers[0] = n
 		for i, a := range scanned {
 			a.RangeTo(&items[i], array.Range{Start: int(n), Drop: true})
 		}
