@@ -448,6 +448,12 @@ func subBlocks(dst, x, y *float32, blocks int)
 func subMulBlocks(dst, x, y, z *float32, blocks int)
 
 //go:noescape
+func sum16Blocks(t *depthTile)
+
+//go:noescape
+func sum8Blocks(t *depthTile)
+
+//go:noescape
 func sumBlocks(dst, x, y *float32, blocks int)
 
 //go:noescape

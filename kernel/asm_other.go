@@ -340,6 +340,10 @@ func subBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
 func subMulBlocks(dst, x, y, z *float32, blocks int) { panic(errNoAssembly) }
 
+func sum16Blocks(t *depthTile) { panic(errNoAssembly) }
+
+func sum8Blocks(t *depthTile) { panic(errNoAssembly) }
+
 func sumBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
 
 func sumsBlocks(sum *float64, x *float32, blocks int) { panic(errNoAssembly) }

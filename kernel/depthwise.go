@@ -32,7 +32,7 @@ func Depthwise(dst, x, w []float32, taps []Tap, p Positions, channels int, bias 
 		bias = bias[:channels]
 	}
 	if bestSet.assembly() && channels >= 8 && len(taps) > 0 {
-		depthBlocks(depthRows{dst, x, w, bias, relu}, taps, p, channels)
+		depthBlocks(depthRows{dst, x, w, bias, relu, false}, taps, p, channels)
 		return
 	}
 	p.each(func(to, from int) {
@@ -52,6 +52,27 @@ func Depthwise(dst, x, w []float32, taps []Tap, p Positions, channels int, bias 
 	})
 }
 
+// Sums is Depthwise with ones for weights.
+func Sums(dst, x []float32, taps []Tap, p Positions, channels int) {
+	if p.Lines <= 0 || p.Each <= 0 || channels <= 0 {
+		return
+	}
+	p.check(len(dst), len(x), taps, channels)
+	if bestSet.assembly() && channels >= 8 && len(taps) > 0 {
+		depthBlocks(depthRows{dst: dst, x: x}, taps, p, channels)
+		return
+	}
+	p.each(func(to, from int) {
+		for c := range channels {
+			sum := float32(0)
+			for _, t := range taps {
+				sum += x[from+t.X+c]
+			}
+			dst[to+c] = sum
+		}
+	})
+}
+
 // Largest sets each position of dst to the largest element of a window for each channel: of
 // x[line·XLine + p·XStep + tap.X + c] over the taps, of which there must be one. It is NaN if
 // one is, and of two zeros the first. Weights are ignored. dst must not overlap x.
@@ -64,7 +85,7 @@ func Largest(dst, x []float32, taps []Tap, p Positions, channels int) {
 	}
 	p.check(len(dst), len(x), taps, channels)
 	if bestSet.assembly() && channels >= 8 {
-		depthBlocks(depthRows{dst: dst, x: x}, taps, p, channels)
+		depthBlocks(depthRows{dst: dst, x: x, largest: true}, taps, p, channels)
 		return
 	}
 	p.each(func(to, from int) {
@@ -106,15 +127,15 @@ func (p *Positions) check(dst, x int, taps []Tap, channels int) {
 	}
 }
 
-// depthRows are the operands of depthBlocks. Without w, the largest elements are found.
+// depthRows are the operands of depthBlocks: without w, those of Sums or of Largest.
 type depthRows struct {
 	dst, x, w, bias []float32
-	relu            bool
+	relu, largest   bool
 }
 
 // depthTile is the argument of the assembly. Distances are in bytes.
 type depthTile struct {
-	dst, x, w      *float32 // without w, the largest elements are found
+	dst, x, w      *float32
 	taps           *byteTap
 	numTaps        int
 	blocks         int
@@ -133,19 +154,25 @@ type byteTap struct{ x, w uintptr }
 const maxTaps = 64
 
 // run16 and run8 call the assembly for blocks of so many channels.
-func (t *depthTile) run16() {
-	if t.w == nil {
-		pool16Blocks(t)
-	} else {
+func (r *depthRows) run16(t *depthTile) {
+	switch {
+	case r.w != nil:
 		depth16Blocks(t)
+	case r.largest:
+		pool16Blocks(t)
+	default:
+		sum16Blocks(t)
 	}
 }
 
-func (t *depthTile) run8() {
-	if t.w == nil {
-		pool8Blocks(t)
-	} else {
+func (r *depthRows) run8(t *depthTile) {
+	switch {
+	case r.w != nil:
 		depth8Blocks(t)
+	case r.largest:
+		pool8Blocks(t)
+	default:
+		sum8Blocks(t)
 	}
 }
 
@@ -216,7 +243,7 @@ func (t *depthTile) slideLine(dst, x []float32, r *depthRows, channels, width in
 	}
 }
 
-// depthBlocks is Depthwise in assembly, for at least 8 channels, or Largest.
+// depthBlocks is Depthwise in assembly, for at least 8 channels, or Sums, or Largest.
 func depthBlocks(r depthRows, taps []Tap, p Positions, channels int) {
 	var buf [maxTaps]byteTap
 	list := buf[:0]
@@ -267,7 +294,7 @@ func (t *depthTile) line(dst, x []float32, r *depthRows, channels int) {
 	whole, rest := channels/16, channels%16
 	if t.blocks = whole; whole > 0 {
 		at(0)
-		t.run16()
+		r.run16(t)
 	}
 	// What is left is the end of the channels. Some of its sums may be there already: they are the
 	// same.
@@ -275,14 +302,14 @@ func (t *depthTile) line(dst, x []float32, r *depthRows, channels int) {
 	switch {
 	case rest > 8 && channels >= 16:
 		at(channels - 16)
-		t.run16()
+		r.run16(t)
 	case rest > 8: // 9 to 15 channels
 		at(0)
-		t.run8()
+		r.run8(t)
 		at(channels - 8)
-		t.run8()
+		r.run8(t)
 	case rest > 0:
 		at(channels - 8)
-		t.run8()
+		r.run8(t)
 	}
 }

@@ -72,6 +72,42 @@ func TestDepthwise(t *testing.T) {
 	}
 }
 
+// TestSums compares the sets of kernels with Depthwise with ones, on zeros of both signs.
+func TestSums(t *testing.T) {
+	defer func(old kernelSet) { bestSet = old }(bestSet)
+	r := rand.New(rand.NewPCG(5, 6))
+	for channels := 1; channels < 70; channels++ {
+		for _, taps := range [][]Tap{nil, {{X: 0}}, {{X: 3}, {X: 0}, {X: channels}}} {
+			p := Positions{Lines: 1 + channels%3, Each: 1 + channels%11, DstLine: 11 * channels, DstStep: channels, XLine: 5, XStep: channels + 1}
+			x := guarded(t, r, 1, 2*p.XLine+(p.Each-1)*p.XStep+2*channels+3, 0, false).Data
+			for i := range x {
+				if r.IntN(4) == 0 {
+					x[i] = float32(math.Copysign(0, -1))
+				}
+			}
+			ones := make([]float32, channels)
+			for c := range ones {
+				ones[c] = 1
+			}
+			size := (p.Lines-1)*p.DstLine + p.Each*channels
+			bestSet = goSet
+			want := make([]float32, size)
+			Depthwise(want, x, ones, taps, p, channels, nil, false)
+			for _, set := range ownSets() {
+				bestSet = set
+				got := guarded(t, r, 1, size, 0, false).Data
+				clear(got)
+				Sums(got, x, taps, p, channels)
+				for i := range want {
+					if !sameBits(want[i], got[i]) {
+						t.Fatalf("%v, %d channels, %d taps: element %d is %v, want %v", set, channels, len(taps), i, got[i], want[i])
+					}
+				}
+			}
+		}
+	}
+}
+
 // TestLargest does the same for maxima, also of NaN and zeros.
 func TestLargest(t *testing.T) {
 	defer func(old kernelSet) { bestSet = old }(bestSet)

@@ -296,6 +296,10 @@ var entries = map[string]func(a *arena, rows, cols int){
 		more := 3
 		Largest(a.out(rows*cols), a.in(rows*cols+more), []Tap{{0, 0}, {more, 0}}, Positions{Lines: 1, Each: rows, DstStep: cols, XStep: cols}, cols)
 	},
+	"Sums": func(a *arena, rows, cols int) {
+		more := 3
+		Sums(a.out(rows*cols), a.in(rows*cols+more), []Tap{{0, 0}, {more, 0}}, Positions{Lines: 1, Each: rows, DstStep: cols, XStep: cols}, cols)
+	},
 	"Winograd.Combine": func(a *arena, rows, cols int) {
 		lines := func(data []float32) Lines { return Lines{data, rows * cols, cols} }
 		Winograd4Out.Combine(lines(a.out(4*rows*cols)), lines(a.in(6*rows*cols)), rows, cols)

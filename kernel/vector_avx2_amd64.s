@@ -2145,6 +2145,209 @@ no_ones:
 	VZEROUPPER
 	RET
 
+// func sum16Blocks(t *depthTile)
+TEXT ·sum16Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_xStep(DI), R9
+	MOVQ depthTile_fours(DI), BX
+	TESTQ BX, BX
+	JZ no_fours
+positions_fours:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block_fours:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+	VXORPS Y4, Y4, Y4
+	VXORPS Y5, Y5, Y5
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+tap_fours:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VADDPS 0(AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ R9, AX
+	VADDPS 0(AX), Y2, Y2
+	VADDPS 32(AX), Y3, Y3
+	ADDQ R9, AX
+	VADDPS 0(AX), Y4, Y4
+	VADDPS 32(AX), Y5, Y5
+	ADDQ R9, AX
+	VADDPS 0(AX), Y6, Y6
+	VADDPS 32(AX), Y7, Y7
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap_fours
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y2, 0(AX)
+	VMOVUPS Y3, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y4, 0(AX)
+	VMOVUPS Y5, 32(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y6, 0(AX)
+	VMOVUPS Y7, 32(AX)
+	ADDQ $64, R11
+	DECQ DX
+	JNZ block_fours
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ positions_fours
+no_fours:
+	MOVQ depthTile_ones(DI), BX
+	TESTQ BX, BX
+	JZ no_ones
+positions_ones:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block_ones:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+tap_ones:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VADDPS 0(AX), Y0, Y0
+	VADDPS 32(AX), Y1, Y1
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap_ones
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	VMOVUPS Y1, 32(AX)
+	ADDQ $64, R11
+	DECQ DX
+	JNZ block_ones
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ positions_ones
+no_ones:
+	VZEROUPPER
+	RET
+
+// func sum8Blocks(t *depthTile)
+TEXT ·sum8Blocks(SB), NOSPLIT, $0-8
+	MOVQ t+0(FP), DI
+	MOVQ depthTile_x(DI), SI
+	MOVQ depthTile_dst(DI), R8
+	MOVQ depthTile_xStep(DI), R9
+	MOVQ depthTile_fours(DI), BX
+	TESTQ BX, BX
+	JZ no_fours
+positions_fours:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block_fours:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	VXORPS Y0, Y0, Y0
+	VXORPS Y1, Y1, Y1
+	VXORPS Y2, Y2, Y2
+	VXORPS Y3, Y3, Y3
+tap_fours:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VADDPS 0(AX), Y0, Y0
+	ADDQ R9, AX
+	VADDPS 0(AX), Y1, Y1
+	ADDQ R9, AX
+	VADDPS 0(AX), Y2, Y2
+	ADDQ R9, AX
+	VADDPS 0(AX), Y3, Y3
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap_fours
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y1, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y2, 0(AX)
+	ADDQ depthTile_dstStep(DI), AX
+	VMOVUPS Y3, 0(AX)
+	ADDQ $32, R11
+	DECQ DX
+	JNZ block_fours
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ positions_fours
+no_fours:
+	MOVQ depthTile_ones(DI), BX
+	TESTQ BX, BX
+	JZ no_ones
+positions_ones:
+	XORQ R11, R11
+	MOVQ depthTile_blocks(DI), DX
+block_ones:
+	MOVQ SI, R13
+	ADDQ R11, R13
+	MOVQ depthTile_w(DI), R14
+	ADDQ R11, R14
+	MOVQ depthTile_taps(DI), R10
+	MOVQ depthTile_numTaps(DI), CX
+	VXORPS Y0, Y0, Y0
+tap_ones:
+	MOVQ (R10), AX
+	ADDQ R13, AX
+	VADDPS 0(AX), Y0, Y0
+	ADDQ $16, R10
+	DECQ CX
+	JNZ tap_ones
+	MOVQ R8, AX
+	ADDQ R11, AX
+	VMOVUPS Y0, 0(AX)
+	ADDQ $32, R11
+	DECQ DX
+	JNZ block_ones
+	ADDQ R9, SI
+	ADDQ depthTile_dstStep(DI), R8
+	DECQ BX
+	JNZ positions_ones
+no_ones:
+	VZEROUPPER
+	RET
+
 // func pool16Blocks(t *depthTile)
 TEXT ·pool16Blocks(SB), NOSPLIT, $0-8
 	MOVQ t+0(FP), DI

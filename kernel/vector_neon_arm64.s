@@ -3483,6 +3483,298 @@ raised_ones:
 no_ones:
 	RET
 
+// func sum16Blocks(t *depthTile)
+TEXT ·sum16Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_xStep(R0), R9
+	MOVD depthTile_fours(R0), R4
+	TST R4, R4
+	BEQ no_fours
+positions_fours:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block_fours:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+	VMOVI $0, V11.B16
+	VMOVI $0, V12.B16
+	VMOVI $0, V13.B16
+	VMOVI $0, V14.B16
+	VMOVI $0, V15.B16
+tap_fours:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed421 // fadd v1.4s, v1.4s, v30.4s
+	FMOVQ 32(R3), F30
+	WORD $0x4e3ed442 // fadd v2.4s, v2.4s, v30.4s
+	FMOVQ 48(R3), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed484 // fadd v4.4s, v4.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed4a5 // fadd v5.4s, v5.4s, v30.4s
+	FMOVQ 32(R3), F30
+	WORD $0x4e3ed4c6 // fadd v6.4s, v6.4s, v30.4s
+	FMOVQ 48(R3), F30
+	WORD $0x4e3ed4e7 // fadd v7.4s, v7.4s, v30.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed508 // fadd v8.4s, v8.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed529 // fadd v9.4s, v9.4s, v30.4s
+	FMOVQ 32(R3), F30
+	WORD $0x4e3ed54a // fadd v10.4s, v10.4s, v30.4s
+	FMOVQ 48(R3), F30
+	WORD $0x4e3ed56b // fadd v11.4s, v11.4s, v30.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed58c // fadd v12.4s, v12.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed5ad // fadd v13.4s, v13.4s, v30.4s
+	FMOVQ 32(R3), F30
+	WORD $0x4e3ed5ce // fadd v14.4s, v14.4s, v30.4s
+	FMOVQ 48(R3), F30
+	WORD $0x4e3ed5ef // fadd v15.4s, v15.4s, v30.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap_fours
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	FMOVQ F6, 32(R3)
+	FMOVQ F7, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F8, 0(R3)
+	FMOVQ F9, 16(R3)
+	FMOVQ F10, 32(R3)
+	FMOVQ F11, 48(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F12, 0(R3)
+	FMOVQ F13, 16(R3)
+	FMOVQ F14, 32(R3)
+	FMOVQ F15, 48(R3)
+	ADD $64, R11
+	SUBS $1, R2
+	BNE block_fours
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions_fours
+no_fours:
+	MOVD depthTile_ones(R0), R4
+	TST R4, R4
+	BEQ no_ones
+positions_ones:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block_ones:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+tap_ones:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed421 // fadd v1.4s, v1.4s, v30.4s
+	FMOVQ 32(R3), F30
+	WORD $0x4e3ed442 // fadd v2.4s, v2.4s, v30.4s
+	FMOVQ 48(R3), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap_ones
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	FMOVQ F2, 32(R3)
+	FMOVQ F3, 48(R3)
+	ADD $64, R11
+	SUBS $1, R2
+	BNE block_ones
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions_ones
+no_ones:
+	RET
+
+// func sum8Blocks(t *depthTile)
+TEXT ·sum8Blocks(SB), NOSPLIT, $0-8
+	MOVD t+0(FP), R0
+	MOVD depthTile_x(R0), R1
+	MOVD depthTile_dst(R0), R8
+	MOVD depthTile_xStep(R0), R9
+	MOVD depthTile_fours(R0), R4
+	TST R4, R4
+	BEQ no_fours
+positions_fours:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block_fours:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+	VMOVI $0, V2.B16
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+tap_fours:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed421 // fadd v1.4s, v1.4s, v30.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed442 // fadd v2.4s, v2.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed463 // fadd v3.4s, v3.4s, v30.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed484 // fadd v4.4s, v4.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed4a5 // fadd v5.4s, v5.4s, v30.4s
+	ADD R9, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed4c6 // fadd v6.4s, v6.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed4e7 // fadd v7.4s, v7.4s, v30.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap_fours
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F2, 0(R3)
+	FMOVQ F3, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F4, 0(R3)
+	FMOVQ F5, 16(R3)
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R3
+	FMOVQ F6, 0(R3)
+	FMOVQ F7, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block_fours
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions_fours
+no_fours:
+	MOVD depthTile_ones(R0), R4
+	TST R4, R4
+	BEQ no_ones
+positions_ones:
+	MOVD ZR, R11
+	MOVD depthTile_blocks(R0), R2
+block_ones:
+	MOVD R1, R13
+	ADD R11, R13
+	MOVD depthTile_w(R0), R14
+	ADD R11, R14
+	MOVD depthTile_taps(R0), R10
+	MOVD depthTile_numTaps(R0), R5
+	VMOVI $0, V0.B16
+	VMOVI $0, V1.B16
+tap_ones:
+	MOVD (R10), R3
+	ADD R13, R3
+	FMOVQ 0(R3), F30
+	WORD $0x4e3ed400 // fadd v0.4s, v0.4s, v30.4s
+	FMOVQ 16(R3), F30
+	WORD $0x4e3ed421 // fadd v1.4s, v1.4s, v30.4s
+	ADD $16, R10
+	SUBS $1, R5
+	BNE tap_ones
+	MOVD R8, R3
+	ADD R11, R3
+	FMOVQ F0, 0(R3)
+	FMOVQ F1, 16(R3)
+	ADD $32, R11
+	SUBS $1, R2
+	BNE block_ones
+	ADD R9, R1
+	MOVD depthTile_dstStep(R0), R6
+	ADD R6, R8
+	SUBS $1, R4
+	BNE positions_ones
+no_ones:
+	RET
+
 // func pool16Blocks(t *depthTile)
 TEXT ·pool16Blocks(SB), NOSPLIT, $0-8
 	MOVD t+0(FP), R0

@@ -80,19 +80,16 @@ func (p *lastPool) singles(some span, x, y []float32) {
 	wide := min(row, 16) // a line of a cache, of which the kernel reads four at a time
 	var taps []kernel.Tap
 	runs := p.runs(nil)
-	var ones, counts []float32
-	if p.kind != PoolMax {
-		ones, counts = make([]float32, max(wide, c)), make([]float32, c)
-		fill(ones, 1)
-	}
+	largest := p.kind == PoolMax
+	counts := make([]float32, c)
 	y = y[some.lo*p.out[2]*c:]
 	for line := some.lo; line < some.hi; line++ {
 		taps = taps[:0]
 		p.rows(line%lines, func(in, _ int) { taps = append(taps, kernel.Tap{X: in * row}) })
 		x := x[line/lines*size:][:size]
-		reduceTaps(tall, x, ones, taps, inARow(row/wide, wide, wide), wide)
+		reduceTaps(tall, x, largest, taps, inARow(row/wide, wide, wide), wide)
 		if row%wide > 0 { // what is left, and some of what is there already
-			reduceTaps(tall[row-wide:], x[row-wide:], ones, taps, inARow(1, wide, wide), wide)
+			reduceTaps(tall[row-wide:], x[row-wide:], largest, taps, inARow(1, wide, wide), wide)
 		}
 		for _, r := range runs {
 			taps = taps[:0]
@@ -101,8 +98,8 @@ func (p *lastPool) singles(some span, x, y []float32) {
 			}
 			run := y[:r.n*c]
 			y = y[r.n*c:]
-			reduceTaps(run, tall, ones, taps, inARow(r.n, c, p.stride[2]*c), c)
-			if ones == nil {
+			reduceTaps(run, tall, largest, taps, inARow(r.n, c, p.stride[2]*c), c)
+			if largest {
 				continue
 			}
 			if count := p.countLine(line%lines) * p.countColumn(r.first); count != 1 {

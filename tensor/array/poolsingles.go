@@ -26,10 +26,10 @@ type poolStrips struct {
 
 	tall   []float32 // sums or largest elements of columns, between margins that no window finds
 	all    []float32 // the result, of all columns
-	ones   []float32 // weights of sums; nil for PoolMax
-	counts []float32 // what sums are divided by
+	counts []float32 // what sums are divided by; nil for PoolMax
 
-	lineCounts []float64 // what the divisors of a line are multiples of
+	lineCounts []float64 // by line of a plane, what the divisors are multiples of
+	counted    []float64 // by line of the strip, those of counts
 }
 
 // singles computes some lines of the result.
@@ -43,9 +43,11 @@ func (p *pool) singles(some span, x, y []float32, kind Pooling) {
 	if kind == PoolMax {
 		fill(s.tall, float32(math.Inf(-1)))
 	} else {
-		s.ones, s.counts = make([]float32, s.width), make([]float32, s.lines*p.out[2])
-		s.lineCounts = make([]float64, s.lines)
-		fill(s.ones, 1)
+		s.counts, s.counted = make([]float32, s.lines*p.out[2]), make([]float64, s.lines)
+		s.lineCounts = make([]float64, p.out[0]*p.out[1])
+		for i := range s.lineCounts {
+			s.lineCounts[i] = p.countLine(i)
+		}
 	}
 	if p.stride[2] > 1 {
 		s.all = make([]float32, s.lines*s.columns)
@@ -65,7 +67,7 @@ func (s *poolStrips) pool32(y, x []float32, line, n int) {
 		next = i + min(s.alike(line+i), n-i)
 		s.taps = s.taps[:0]
 		s.rows(line+i, func(in, _ int) { s.taps = append(s.taps, kernel.Tap{X: in*s.in[2] + lo - s.before[2]}) })
-		reduceTaps(s.tall[i*s.width+lo:], x, s.ones, s.taps, inARow(next-i, s.width, s.stride[1]*s.in[2]), hi-lo)
+		reduceTaps(s.tall[i*s.width+lo:], x, s.counts == nil, s.taps, inARow(next-i, s.width, s.stride[1]*s.in[2]), hi-lo)
 	}
 	all, step := y, s.stride[2]
 	if step > 1 {
@@ -75,7 +77,7 @@ func (s *poolStrips) pool32(y, x []float32, line, n int) {
 	for c := range s.size[2] {
 		s.taps = append(s.taps, kernel.Tap{X: c * s.dilation[2]})
 	}
-	reduceTaps(all, s.tall, s.ones, s.taps, inARow(n, s.columns, s.width), s.columns)
+	reduceTaps(all, s.tall, s.counts == nil, s.taps, inARow(n, s.columns, s.width), s.columns)
 	switch step {
 	case 1:
 	case 2:
@@ -88,9 +90,9 @@ func (s *poolStrips) pool32(y, x []float32, line, n int) {
 	if s.pool.counts[2] == nil {
 		return
 	}
-	for i := range n {
-		if c := s.countLine(line + i); c != s.lineCounts[i] { // most strips have those of the one before
-			s.lineCounts[i] = c
+	for i, c := range s.lineCounts[line:][:n] {
+		if c != s.counted[i] { // most strips have those of the one before
+			s.counted[i] = c
 			for k := range s.out[2] {
 				s.counts[i*s.out[2]+k] = float32(c * s.countColumn(k))
 			}
@@ -99,12 +101,11 @@ func (s *poolStrips) pool32(y, x []float32, line, n int) {
 	float32Kernels[TrueDiv](y, y, s.counts)
 }
 
-// reduceTaps is kernel.Depthwise with ones for weights, or Largest if there are none. A window that lies in margins
-// alone has nothing to find there.
-func reduceTaps(dst, x, ones []float32, taps []kernel.Tap, p kernel.Positions, channels int) {
+// reduceTaps is kernel.Sums or Largest. A window that lies in margins alone has nothing to find there.
+func reduceTaps(dst, x []float32, largest bool, taps []kernel.Tap, p kernel.Positions, channels int) {
 	switch {
-	case ones != nil:
-		kernel.Depthwise(dst, x, ones, taps, p, channels, nil, false)
+	case !largest:
+		kernel.Sums(dst, x, taps, p, channels)
 	case len(taps) > 0:
 		kernel.Largest(dst, x, taps, p, channels)
 	default:

@@ -3,8 +3,8 @@ package main
 import "fmt"
 
 // depthwise writes the functions that sum up a window, channel by channel: depth16 for blocks of 16
-// channels, and depth8 for blocks of 8; and pool16 and pool8, which find the largest elements. Their argument is struct depthTile in
-// depthwise.go. Four positions at a time share what is read of the weights, and the sums of one would wait for each
+// channels, and depth8 for blocks of 8; sum16 and sum8, which do without weights; and pool16 and pool8, which find the
+// largest elements. Their argument is struct depthTile in depthwise.go. Four positions at a time share what is read of the weights, and the sums of one would wait for each
 // other. The registers:
 //
 //	DI       the arguments
@@ -21,8 +21,10 @@ func (g *vectors) depthwise() {
 	for _, f := range []struct {
 		name     string
 		channels int
-		largest  bool
-	}{{"depth16", 16, false}, {"depth8", 8, false}, {"pool16", 16, true}, {"pool8", 8, true}} {
+		tap      func(name string, count, parts int) // writes the beginning of the loop over the taps
+	}{{"depth16", 16, g.productsOfTaps}, {"depth8", 8, g.productsOfTaps}, {"sum16", 16, g.sumOfTaps}, {"sum8", 8, g.sumOfTaps},
+		{"pool16", 16, g.largestOfTaps}, {"pool8", 8, g.largestOfTaps}} {
+		weighted := f.name[:1] == "d"
 		parts := f.channels / g.lanes
 		g.open(f.name, "t *depthTile", "DI")
 		g.p("MOVQ depthTile_x(DI), SI; MOVQ depthTile_dst(DI), R8; MOVQ depthTile_xStep(DI), R9")
@@ -36,13 +38,9 @@ func (g *vectors) depthwise() {
 			g.label("block_" + loop.name)
 			g.p("MOVQ SI, R13; ADDQ R11, R13; MOVQ depthTile_w(DI), R14; ADDQ R11, R14")
 			g.p("MOVQ depthTile_taps(DI), R10; MOVQ depthTile_numTaps(DI), CX")
-			if f.largest {
-				g.largestOfTaps(loop.name, loop.count, parts)
-			} else {
-				g.sumOfTaps(loop.name, loop.count, parts)
-			}
+			f.tap(loop.name, loop.count, parts)
 			g.p("ADDQ $16, R10; DECQ CX; JNZ tap_%s", loop.name)
-			if !f.largest {
+			if weighted {
 				g.finishSums(loop.name, loop.count, parts)
 			}
 			g.p("MOVQ R8, AX; ADDQ R11, AX")
@@ -135,11 +133,23 @@ func (g *vectors) eachPosition(count, parts int, step string, f func(sum, at str
 	}
 }
 
-// sumOfTaps writes the beginning of the loop over the taps of sums.
+// sumOfTaps writes the beginning of the loop over the taps of sums without weights, which begin with zero, too.
 func (g *vectors) sumOfTaps(name string, count, parts int) {
-	for i := range count * parts {
+	g.clearSums(count * parts)
+	g.label("tap_" + name)
+	g.p("MOVQ (R10), AX; ADDQ R13, AX")
+	g.eachPosition(count, parts, "R9", func(sum, at string, _ int) { g.p("VADDPS %s, %s, %[2]s", at, sum) })
+}
+
+func (g *vectors) clearSums(n int) {
+	for i := range n {
 		g.p("%s %s, %[2]s, %[2]s", g.zero, g.vec(i))
 	}
+}
+
+// productsOfTaps writes the beginning of the loop over the taps of sums of products.
+func (g *vectors) productsOfTaps(name string, count, parts int) {
+	g.clearSums(count * parts)
 	w := count * parts
 	g.label("tap_" + name)
 	g.p("MOVQ (R10), AX; ADDQ R13, AX; MOVQ 8(R10), R12; ADDQ R14, R12")
