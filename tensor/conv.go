@@ -5,7 +5,9 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
 
 // The ops of convolutions. The input x is [N, C, spatial…], the weights are [M, C/groups, window…],
@@ -282,7 +284,14 @@ func (op convOp) Compile(*fgraph.Apply) (Kernel, error) {
 	}, nil
 }
 
-func (op convTransposeOp) Compile(*fgraph.Apply) (Kernel, error) {
+// phaseWeights is the form of weights of phases for strides.
+type phaseWeights [array.MaxSpatial]int
+
+func (op convTransposeOp) Compile(a *fgraph.Apply) (Kernel, error) {
+	var prepared func(ws *array.Workspace) *array.LastWeights
+	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
+		prepared = preparation.Once(w, phaseWeights(op.Window.Stride), func(t *kernel.Threads) *array.LastWeights { return array.PhaseWeights(w, op.Window, t) })
+	}
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		var buf, sizes [array.MaxDims]int
 		y, weights := in[0].Shape(), in[1].Shape()
@@ -298,7 +307,7 @@ func (op convTransposeOp) Compile(*fgraph.Apply) (Kernel, error) {
 		if err := ws.New(out[0], in[0].DType(), x...); err != nil {
 			return err
 		}
-		return ws.ConvTranspose(out[0], in[0], in[1], w, op.Groups)
+		return ws.ConvTranspose(out[0], in[0], in[1], prepared, w, op.Groups)
 	}, nil
 }
 

@@ -36,8 +36,14 @@ func (ws *Workspace) Conv(y, x, weights *Array, w Window, groups int) error {
 }
 
 // ConvTranspose sets x to the sums to which Conv is the transpose: the gradient with respect to x,
-// given that with respect to y.
-func (ws *Workspace) ConvTranspose(x, y, weights *Array, w Window, groups int) error {
+// given that with respect to y. Weights may have been prepared by PhaseWeights; otherwise prepared is nil.
+func (ws *Workspace) ConvTranspose(x, y, weights *Array, prepared func(ws *Workspace) *LastWeights, w Window, groups int) error {
+	if p, ok := phasesOf(x, y, weights, w, groups); ok {
+		if prepared == nil {
+			prepared = func(ws *Workspace) *LastWeights { return PhaseWeights(weights, w, ws.Threads) }
+		}
+		return ws.byPhases(p, x, y, prepared(ws), w)
+	}
 	return ws.convolve(x, x, weights, y, w, groups, (*convolution).backward)
 }
 

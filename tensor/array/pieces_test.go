@@ -124,7 +124,9 @@ var dividedOps = map[string]dividedOp{
 		case 0:
 			return into(dtype, y.Shape(), func(ws *array.Workspace, y *array.Array) error { return ws.Conv(y, x, weights, w, groups) })
 		case 1:
-			return into(dtype, x.Shape(), func(ws *array.Workspace, x *array.Array) error { return ws.ConvTranspose(x, y, weights, w, groups) })
+			return into(dtype, x.Shape(), func(ws *array.Workspace, x *array.Array) error {
+				return ws.ConvTranspose(x, y, weights, nil, w, groups)
+			})
 		}
 		return into(dtype, weights.Shape(), func(ws *array.Workspace, weights *array.Array) error { return ws.ConvWeights(weights, x, y, w, groups) })
 	},

@@ -1,0 +1,53 @@
+package array
+
+import (
+	"math/rand/v2"
+	"testing"
+)
+
+// TestPhases: phases compute what adding windows up does, for one to three dimensions, several strides, and padding that cuts off
+// less or more than there is. Weights that strides do not divide have none.
+func TestPhases(t *testing.T) {
+	r := rand.New(rand.NewPCG(9, 9))
+	with := 0
+	for trial := range 400 {
+		in, out := 1+r.IntN(20), 1+r.IntN(5)
+		w := Window{Dims: 1 + r.IntN(3)}
+		y, x, weights := []int{1 + r.IntN(2), out}, []int{1, in}, []int{out, in}
+		for d := range w.Dims {
+			w.Stride[d], w.Dilation[d] = 1+r.IntN(3), 1
+			w.Size[d] = w.Stride[d]*(1+r.IntN(2)) + r.IntN(9)/8
+			w.Before[d], w.After[d] = r.IntN(4)-1, r.IntN(4)-1
+			n := 1 + r.IntN(20)
+			size := max((n-1)*w.Stride[d]+w.Size[d]-w.Before[d]-w.After[d], 1) + r.IntN(w.Stride[d])
+			y, x, weights = append(y, w.OutputSize(d, size, false)), append(x, size), append(weights, w.Size[d])
+		}
+		x[0] = y[0]
+		a, b, want, got := New(Float32, y...), New(Float32, weights...), New(Float32, x...), New(Float32, x...)
+		for _, v := range []*Array{a, b, got} {
+			for i := range v.Len() {
+				v.SetFloat(i, r.NormFloat64())
+			}
+		}
+		p, ok := phasesOf(got, a, b, w, 1)
+		if !ok {
+			continue
+		}
+		with++
+		ws := new(Workspace)
+		if err := ws.convolve(want, want, b, a, w, 1, (*convolution).addBackward); err != nil {
+			t.Fatal(err)
+		}
+		if err := ws.byPhases(p, got, a, PhaseWeights(b, w, nil), w); err != nil {
+			t.Fatal(err)
+		}
+		for i := range want.Len() {
+			if d := want.Float(i) - got.Float(i); d > 1e-4 || d < -1e-4 {
+				t.Fatalf("trial %d: %+v, %v to %v: element %d is %v, want %v", trial, w, y, x, i, got.Float(i), want.Float(i))
+			}
+		}
+	}
+	if with < 40 {
+		t.Errorf("only %d of them have phases", with)
+	}
+}
