@@ -140,14 +140,23 @@ func (lp *loop) repeat() {
 }
 
 // flatten finds the operands that have one element for each row. If rows are longer than blocks, most blocks
-// have the element of the block before.
+// have the element of the block before, and all of a row if it is divided into blocks that are not much shorter.
 func (lp *loop) flatten() {
 	if lp.ndim < 2 || lp.shape[lp.ndim-1] <= lp.size {
 		return
 	}
+	flat := false
 	for i := range lp.operands {
 		o := &lp.operands[i]
 		o.flat, o.held = !o.uniform && o.steps[lp.ndim-1] == 0, 0
+		flat = flat || o.flat
+	}
+	row := lp.shape[lp.ndim-1]
+	for n := lp.size &^ 15; flat && n > lp.size/2; n -= 16 {
+		if row%n == 0 {
+			lp.size = n
+			return
+		}
 	}
 }
 
