@@ -42,7 +42,7 @@ func (ws *Workspace) ConvTranspose(x, y, weights *Array, prepared func(ws *Works
 		if prepared == nil {
 			prepared = func(ws *Workspace) *LastWeights { return PhaseWeights(weights, w, ws.Threads) }
 		}
-		return ws.byPhases(p, x, y, prepared(ws), w)
+		return ws.byPhases(p, x, y, weights, prepared, w)
 	}
 	return ws.convolve(x, x, weights, y, w, groups, (*convolution).backward)
 }

@@ -11,9 +11,13 @@ func TestPhases(t *testing.T) {
 	r := rand.New(rand.NewPCG(9, 9))
 	with := 0
 	for trial := range 400 {
-		in, out := 1+r.IntN(20), 1+r.IntN(5)
+		in, out, groups := 1+r.IntN(20), 1+r.IntN(5), 1
+		if trial%3 == 0 {
+			in, groups = 1, 16+r.IntN(9)
+			out = groups
+		}
 		w := Window{Dims: 1 + r.IntN(3)}
-		y, x, weights := []int{1 + r.IntN(2), out}, []int{1, in}, []int{out, in}
+		y, x, weights := []int{1 + r.IntN(2), out}, []int{1, groups * in}, []int{out, in}
 		for d := range w.Dims {
 			w.Stride[d], w.Dilation[d] = 1+r.IntN(3), 1
 			w.Size[d] = w.Stride[d]*(1+r.IntN(2)) + r.IntN(9)/8
@@ -29,16 +33,16 @@ func TestPhases(t *testing.T) {
 				v.SetFloat(i, r.NormFloat64())
 			}
 		}
-		p, ok := phasesOf(got, a, b, w, 1)
+		p, ok := phasesOf(got, a, b, w, groups)
 		if !ok {
 			continue
 		}
 		with++
 		ws := new(Workspace)
-		if err := ws.convolve(want, want, b, a, w, 1, (*convolution).addBackward); err != nil {
+		if err := ws.convolve(want, want, b, a, w, groups, (*convolution).addBackward); err != nil {
 			t.Fatal(err)
 		}
-		if err := ws.byPhases(p, got, a, PhaseWeights(b, w, nil), w); err != nil {
+		if err := ws.byPhases(p, got, a, b, func(*Workspace) *LastWeights { return PhaseWeights(b, w, nil) }, w); err != nil {
 			t.Fatal(err)
 		}
 		for i := range want.Len() {
