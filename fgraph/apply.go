@@ -98,10 +98,12 @@ func (a *Apply) place(i int) *int32 {
 	return &(*a.more)[i-smallInputs]
 }
 
-// unused reports whether no output has a client.
-func (a *Apply) unused() bool {
-	for _, v := range a.outputs {
-		if len(v.clients) > 0 {
+// unused reports whether no output has a client. It looks first around output near, the last that has lost one: where
+// n outputs lose theirs in any order, the distances to the nearest one that has some add up to n log n.
+func (a *Apply) unused(near int32) bool {
+	used := func(i int) bool { return i >= 0 && i < len(a.outputs) && len(a.outputs[i].clients) > 0 }
+	for i, d := int(near), 0; i-d >= 0 || i+d < len(a.outputs); d++ {
+		if used(i-d) || used(i+d) {
 			return false
 		}
 	}

@@ -190,7 +190,7 @@ func (g *FunctionGraph) prune(a *Apply, why Reason) {
 		for i, v := range a.inputs {
 			pos := g.dropClient(v, Client{a, i})
 			g.note(edit{kind: editDrop, a: a, i: int32(i), pos: pos})
-			if len(v.clients) == 0 && v.owner != nil && v.owner.unused() {
+			if len(v.clients) == 0 && v.owner != nil && v.owner.unused(v.index) {
 				dead = append(dead, v.owner)
 			}
 		}

@@ -112,7 +112,7 @@ func (g *FunctionGraph) removeOutput(i int, why Reason) {
 	g.outPos = slices.Delete(g.outPos, i, i+1)
 	g.note(edit{kind: editCut, v: v, i: int32(i), pos: pos})
 	g.fireChange(c, v, nil, why)
-	if v.owner != nil && v.owner.unused() {
+	if v.owner != nil && v.owner.unused(v.index) {
 		g.prune(v.owner, why)
 	}
 }

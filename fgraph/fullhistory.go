@@ -126,7 +126,7 @@ func (g *FunctionGraph) replay(changes []historyChange, why Reason) error {
 		// Only now is it known what nothing reads any more; pruning between two changes could
 		// remove what the second one uses.
 		for _, c := range changes {
-			if a := c.old.owner; a != nil && a.graph == g && a.unused() {
+			if a := c.old.owner; a != nil && a.graph == g && a.unused(c.old.index) {
 				g.prune(a, why)
 			}
 		}

@@ -122,7 +122,7 @@ func NewInOrder(inputs, outputs []*Variable, applies []*Apply, features ...Featu
 	}
 	g.building = false
 	for _, a := range applies {
-		if a.unused() {
+		if a.unused(0) {
 			return fail(fmt.Errorf("%w: no output depends on %v", ErrInvalid, a))
 		}
 	}

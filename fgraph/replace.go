@@ -167,7 +167,7 @@ func (g *FunctionGraph) replace(old, new *Variable, why Reason) error {
 	}
 	// Pruning waits until all clients have moved. If it came before, what new and old share would
 	// be removed and imported again, with other numbers.
-	if old.owner != nil && old.owner.unused() {
+	if old.owner != nil && old.owner.unused(old.index) {
 		g.prune(old.owner, why)
 	}
 	return nil
