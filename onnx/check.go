@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
@@ -32,6 +31,8 @@ func (f Fault) String() string {
 type Faults struct {
 	List []Fault // the first maxFaults of them
 	More int     // how many others there are
+
+	unordered int // how many of all are those of nodes in front of others
 }
 
 const (
@@ -83,16 +84,16 @@ func Check(m *Model) error {
 	return &c.faults
 }
 
-// ofOrder says of the last fault that it is one of order, if it is listed.
+// ofOrder says of the last fault that it is one of order.
 func (f *Faults) ofOrder() {
-	if f.More == 0 {
+	if f.unordered++; f.More == 0 {
 		f.List[len(f.List)-1].Order = true
 	}
 }
 
 // OnlyOrder reports whether nothing is wrong but the order of nodes.
 func (f *Faults) OnlyOrder() bool {
-	return f.More == 0 && !slices.ContainsFunc(f.List, func(f Fault) bool { return !f.Order })
+	return f.unordered == len(f.List)+f.More
 }
 
 // A checker checks a model.

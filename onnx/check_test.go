@@ -269,3 +269,19 @@ func TestCheckTime(t *testing.T) {
 		t.Errorf("%v for %d nodes", d, 5*n)
 	}
 }
+
+// TestOnlyOrder: what is only out of order is told from what is faulty, however many nodes there are.
+func TestOnlyOrder(t *testing.T) {
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{Name: "reversed",
+		Inputs: []*onnx.ValueInfo{{Name: "0", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}}, Outputs: []*onnx.ValueInfo{{Name: "3000", Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float}}}}}}
+	for i := 3000; i > 0; i-- {
+		m.Graph.Nodes = append(m.Graph.Nodes, &onnx.Node{Op: "Neg", Inputs: []string{fmt.Sprint(i - 1)}, Outputs: []string{fmt.Sprint(i)}})
+	}
+	for _, want := range []bool{true, false} {
+		var faults *onnx.Faults
+		if !errors.As(onnx.Check(m), &faults) || faults.OnlyOrder() != want {
+			t.Errorf("%v: only order: %v", faults, !want)
+		}
+		m.Graph.Nodes[2999].Inputs[0] = "nothing"
+	}
+}
