@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )
@@ -130,6 +131,35 @@ func constant(name string, n int64) *onnx.Node {
 
 func integer(name string, n int64) *onnx.Attribute {
 	return &onnx.Attribute{Name: name, Type: onnx.AttributeInt, Int: n}
+}
+
+// TestNestedLoops: loops in loops are optimized as long as they are few, which 2^25 are not.
+func TestNestedLoops(t *testing.T) {
+	value := func(name string, elem onnx.DataType, dims ...*onnx.Dim) *onnx.ValueInfo {
+		return &onnx.ValueInfo{Name: name, Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: elem, Shape: &onnx.Shape{Dims: dims}}}}
+	}
+	var nested func(depth int, in, out string) []*onnx.Node
+	nested = func(depth int, in, out string) []*onnx.Node {
+		if depth == 0 {
+			return []*onnx.Node{{Op: "Neg", Inputs: []string{in}, Outputs: []string{out}}}
+		}
+		i, c, v, d, w := fmt.Sprint("i", depth), fmt.Sprint("c", depth), fmt.Sprint("v", depth), fmt.Sprint("d", depth), fmt.Sprint("w", depth)
+		body := &onnx.Graph{Name: "body", Nodes: append(nested(depth-1, v, w), &onnx.Node{Op: "Identity", Inputs: []string{c}, Outputs: []string{d}}),
+			Inputs: []*onnx.ValueInfo{value(i, onnx.Int64), value(c, onnx.Bool), value(v, onnx.Float)}, Outputs: []*onnx.ValueInfo{value(d, onnx.Bool), value(w, onnx.Float)}}
+		return []*onnx.Node{{Op: "Loop", Inputs: []string{"n", "", in}, Outputs: []string{out}, Attributes: []*onnx.Attribute{{Name: "body", Type: onnx.AttributeGraph, Graph: body}}}}
+	}
+	m := &onnx.Model{IRVersion: 8, Opsets: []*onnx.Opset{{Version: 17}}, Graph: &onnx.Graph{Name: "nested", Nodes: nested(25, "x", "y"),
+		Inputs: []*onnx.ValueInfo{value("x", onnx.Float), value("n", onnx.Int64)}, Outputs: []*onnx.ValueInfo{value("y", onnx.Float)}}}
+	g, err := ir.Import(m, ir.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := standard(t).Rewrite(t.Context(), g, nil); err != nil {
+		t.Fatal(err)
+	}
+	if n := nodes(g); n >= 51 { // with the Identities, of which some are gone
+		t.Errorf("%d nodes, as before", n)
+	}
 }
 
 // encoded returns the file of a chain.
