@@ -167,7 +167,35 @@ func matMulNBits(b *Builder) []variable {
 	}
 	// The last block of a row is filled up in the file.
 	w = b.slice(b.reshape(b.blocks(w, zero, scale), n, -1), 1, 0, k)
-	return []variable{b.plus(b.Do("MatMul", b.x(0), b.transpose(w, 1, 0)), b.x(5))}
+	x := b.x(0)
+	if !b.Has(4) && RoundsFloats(b.Op, b.Has(3) && b.Elem(3) != onnx.Uint8) {
+		x = b.inBytes(x, k, size)
+	}
+	return []variable{b.plus(b.Do("MatMul", x, b.transpose(w, 1, 0)), b.x(5))}
+}
+
+// RoundsFloats reports whether MatMulNBits rounds floats that meet codes to 8 bits: where accuracy_level allows it, and
+// where ONNX Runtime 1.30 does it, of codes that are fast that way.
+func RoundsFloats(op *Op, floatZeros bool) bool {
+	bits, block := op.Int("bits", 4), op.Int("block_size", 0)
+	return op.Int("accuracy_level", 0) == 4 && (bits == 4 || bits == 2 && block >= 32 && block <= 128) && !floatZeros
+}
+
+// inBytes rounds blocks of the last dimension, k long, to multiples of 1/127 of their largest absolute value.
+func (b *Builder) inBytes(x variable, k, size int64) variable {
+	n := b.rankOf(x)
+	many := (k + size - 1) / size
+	shape := slices.Repeat([]int64{0}, n)
+	if rest := many*size - k; rest > 0 {
+		pads := make([]int64, 2*n)
+		pads[2*n-1] = rest
+		x = b.Do("Pad", x, pads)
+	}
+	x = b.reshape(x, append(shape[:n-1:n-1], many, size)...)
+	// Blocks of zeros stay what they are: their largest value must not be a divisor.
+	most := b.Do("Max", b.reduce("ReduceMax", b.Do("Abs", x), int64(n)), 1e-30)
+	x = b.mul(b.Do("Round", b.mul(x, b.div(b.constant(127, onnx.Float), most))), b.div(most, 127.0))
+	return b.slice(b.reshape(x, append(shape[:n-1:n-1], -1)...), int64(n-1), 0, k)
 }
 
 // The numbers that the codes of four bits of the library bitsandbytes stand for, by quant_type.

@@ -1,6 +1,7 @@
 package lower
 
 import (
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -9,13 +10,6 @@ import (
 // of a model stay what they are: neither a product nor a lookup makes floats of all of them.
 var blockCodes = map[string]func(c *call) []*value{
 	"com.microsoft.MatMulNBits": (*call).matMulNBits,
-}
-
-// roundsFloats reports whether floats that meet codes are rounded to 8 bits: where accuracy_level allows it, and where ONNX
-// Runtime 1.30 does it, of codes that are fast that way.
-func (c *call) roundsFloats(bits, block int, zeros variable) bool {
-	return c.int("accuracy_level", 0) == 4 && (bits == 4 || bits == 2 && block >= 32 && block <= 128) &&
-		(ndim(zeros) == 0 || tensor.TypeOf(zeros).DType() == array.Uint8)
 }
 
 // matMulNBits multiplies floats, or floats that are rounded to 8 bits if that is allowed.
@@ -38,7 +32,8 @@ func (c *call) matMulNBits() []*value {
 	if c.has(3) {
 		zeros = c.stored(3)
 	}
-	y := tensor.MustApply(tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: c.roundsFloats(bits, block, zeros)}, tensor.Cast(x, array.Float32), codes, scales, zeros)
+	rounded := ir.RoundsFloats(c.op, ndim(zeros) > 0 && tensor.TypeOf(zeros).DType() != array.Uint8)
+	y := tensor.MustApply(tensor.BlockMatmulOp{Bits: bits, Terms: terms, Rounded: rounded}, tensor.Cast(x, array.Float32), codes, scales, zeros)
 	if c.has(5) {
 		y = tensor.Add(y, tensor.Cast(c.x(5), array.Float32))
 	}
