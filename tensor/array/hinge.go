@@ -25,7 +25,7 @@ const (
 	codes                        // min(hi, max(lo, round(x/scale) + zero)) as bytes, of three arguments
 )
 
-// run computes a block of n elements.
+// runHinge computes a block of n elements.
 func (in *instr) runHinge(l []lane, n int) {
 	h, to, x := in.hinge, &l[in.dst], l[in.args[0]].f[:n]
 	if h.kind == codes {
