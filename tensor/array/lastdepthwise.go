@@ -101,15 +101,14 @@ func (c *lastConvolution) byKernel() bool {
 
 // repeatChannels makes the input one that has as many channels as the result.
 func (c *lastConvolution) repeatChannels() error {
-	var v, d Array
-	n, t := c.x.Len(), &c.copies[2]
+	n, t, v, d := c.x.Len(), &c.copies[2], &c.some[0], &c.some[1]
 	if err := c.ws.New(t, Float32, n*c.out); err != nil {
 		return err
 	}
-	if !c.x.ReshapeTo(&v, n, 1) || !t.ReshapeTo(&d, n, c.out) {
+	if !c.x.ReshapeTo(v, n, 1) || !t.ReshapeTo(d, n, c.out) {
 		panic("array: an input that is not contiguous")
 	}
-	c.ws.Copy(&d, &v)
+	c.ws.Copy(d, v)
 	c.x, c.groups, c.out = t, c.groups*c.out, 1
 	return nil
 }

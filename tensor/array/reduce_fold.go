@@ -53,6 +53,9 @@ func fold[T Element, A any](ws *Workspace, r Reduction, acc []A, v *Array, red r
 	if len(acc) == 0 || d.n == 0 {
 		return
 	}
+	if d.n < fewTerms && !d.byRows && len(acc) >= leastMoved && d.byTerms(ws, acc) {
+		return
+	}
 	block := r.blockOf(d.byRows)
 	if f.join == nil || d.n <= block {
 		d.terms(acc, 0, d.n)
@@ -163,6 +166,32 @@ func (d *foldLoop[T, A]) terms(acc []A, lo, hi int) {
 		}
 		kept.advance(1)
 	}
+}
+
+// fewTerms is the number of terms from which on sums are made of several: see sums. The order of fewer ones does not
+// depend on what else is computed.
+const fewTerms = 16
+
+// byTerms is terms for few of them, which take less time than to look for those of each result: a term of many
+// results is gathered at a time. It reports false if there is no memory for them.
+func (d *foldLoop[T, A]) byTerms(ws *Workspace, acc []A) bool {
+	memory := &ws.rowParts[0]
+	if ws.New(memory, d.v.dtype, min(blockSize, len(acc))) != nil {
+		return false
+	}
+	defer ws.Release(memory)
+	var shape, steps [MaxDims]int
+	k, data, block := d.v.joined(&shape, &steps), dataOf[T](d.v), Slice[T](memory)
+	w := walk(d.v.offset, d.red.shape, d.red.strides, 0)
+	for range d.n {
+		for at := 0; at < len(acc); at += len(block) {
+			some := block[:min(len(block), len(acc)-at)]
+			gather(some, data, w.at, shape[:k], steps[:k], at)
+			d.rows(acc[at:][:len(some)], some)
+		}
+		w.advance(1)
+	}
+	return true
 }
 
 // each returns the folder of a function of two elements.

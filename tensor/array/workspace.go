@@ -41,7 +41,7 @@ type Workspace struct {
 	room  *Room
 
 	headers   [3]Array // of the part of a thread
-	rowParts  [2]Array // of a product that is computed some rows at a time
+	rowParts  [2]Array // of a product that is computed some rows at a time, or of a reduction of few terms
 	matrices  [3]Array // of a product of stacks of them
 	sorted    Array    // what a reduction reads
 	views     [3]Array // see View
