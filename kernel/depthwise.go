@@ -142,7 +142,7 @@ type depthTile struct {
 	fours, ones    int // positions that are computed together, and the others
 	xStep, dstStep uintptr
 	groups         int      // of slidingPositions
-	xNext, wNext   uintptr  // between elements of a line of the window
+	wNext          uintptr  // between elements of a line of the window
 	bias           *float32 // is added to sums, or nil
 	relu           uintptr  // 1 if negative sums become zero
 }
