@@ -40,6 +40,13 @@ func (ws *Workspace) Conv(y, x, weights *Array, w Window, groups int) error {
 func (ws *Workspace) ConvTranspose(x, y, weights *Array, prepared func(ws *Workspace) *LastWeights, w Window, groups int) error {
 	if p, ok := phasesOf(x, y, weights, w, groups); ok {
 		if prepared == nil {
+			if !weights.Contiguous() { // they may be one number that is repeated
+				var err error
+				if weights, err = ws.scratchCopy(weights); err != nil {
+					return err
+				}
+				defer ws.Release(weights)
+			}
 			prepared = func(ws *Workspace) *LastWeights { return PhaseWeights(weights, w, ws.Threads) }
 		}
 		return ws.byPhases(p, x, y, weights, prepared, w)

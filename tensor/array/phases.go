@@ -81,8 +81,11 @@ func splitWeights(weights *Array, w Window) (v *Array, taps, phases []int) {
 		taps, phases = append(taps, len(split)), append(phases, len(split)+1)
 		split, ranges = append(split, n, step), append(ranges, Range{n - 1, -1, n, false}, Range{0, 1, step, false})
 	}
+	if !weights.Contiguous() {
+		weights = weights.Clone()
+	}
 	v = new(Array)
-	weights.Clone().Reshape(split...).RangeTo(v, ranges...)
+	weights.Reshape(split...).RangeTo(v, ranges...)
 	return v, taps, phases
 }
 
