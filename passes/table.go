@@ -62,7 +62,7 @@ const (
 //	inplace     makes ops destroy an input
 //	reassoc     changes the order of sums, and so the last bits of a result
 //	storage     decides where values live
-//	unsafe_nan  changes results where an argument is NaN, infinite or zero
+//	unsafe_nan  changes results where something is NaN or infinite, perhaps because an argument is zero
 //	contrib     makes nodes that only ONNX Runtime has
 //	decompose   makes nodes that every tool knows of one that few know
 //	upward      makes one node of several that others may look for

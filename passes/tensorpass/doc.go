@@ -22,8 +22,8 @@
 //
 // A rule proposes a replacement and never changes the graph. The replacement has the type of what
 // it replaces: the type of the elements, and the dimensions that broadcast. A rule that may change
-// results where an argument is NaN, infinite or zero says so in its documentation, and has the tag
-// [UnsafeNaN].
+// results where something is NaN or infinite, perhaps because an argument is zero, says so in its
+// documentation, and has the tag [UnsafeNaN].
 //
 // Rules, passes and the vocabulary are immutable and safe for concurrent use; a graph is for one
 // goroutine at a time.

@@ -23,7 +23,7 @@ const (
 	Saturate // equality saturation, which may undo rules and keeps the cheapest result
 )
 
-// UnsafeNaN is the tag of rules that change results where an argument is NaN, infinite or zero.
+// UnsafeNaN is the tag of rules that change results where something is NaN or infinite, perhaps because an argument is zero.
 const UnsafeNaN = "unsafe_nan"
 
 // Overflow is the tag of rules that change results where a float overflows or an integer wraps

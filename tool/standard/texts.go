@@ -70,7 +70,7 @@ both sides, also of NaN, infinities, zeros of both signs and the limits of each 
 
   exact, rounding   both sides are equal, to the bit or up to rounding
   overflow          they differ where an integer wraps around or a float becomes infinite
-  unsafe_nan        they differ where something is NaN, infinite or zero
+  unsafe_nan        they differ where something is NaN or infinite, perhaps because something is zero
   type              the replacement computes in a less exact type, or can't be given the type of what it replaces
   wrong             they differ elsewhere
   never_fires       a rewrite of the rule never fired

@@ -189,19 +189,26 @@ func (c *circuit) overflows(t trace, from, to int, counts func(array.DType) bool
 	return false
 }
 
-// special reports whether an argument, or something that the left side computes, is NaN or
-// infinite, or whether an argument or an intermediate result is zero.
+// special reports whether something that the left side is computed of or computes is NaN, infinite or -0, or something
+// that the right side computes is where an argument or an intermediate result is zero. Of numbers alone, a zero is like
+// others: that abs(sgn(0)) is not 1 is no matter of NaN.
 func (in *instance) special(t trace, args []*array.Array) bool {
+	odd := func(_ array.DType, v float64) bool { return v-v != 0 || v == 0 && math.Signbit(v) }
+	zero := false
 	for _, a := range in.arguments(args) {
-		if has(a, notFinite) || has(a, isZero) {
+		if has(a, odd) {
 			return true
 		}
+		zero = zero || has(a, isZero)
 	}
 	c := in.circuit
-	for i := range c.leftSteps {
+	for i := range c.steps {
 		for _, k := range c.steps[i].Out {
-			if has(t.values[k], notFinite) || !slices.Contains(c.left, k) && has(t.values[k], isZero) {
+			switch v := t.values[k]; {
+			case i < c.leftSteps && has(v, odd), zero && has(v, notFinite):
 				return true
+			case i < c.leftSteps && !slices.Contains(c.left, k):
+				zero = zero || has(v, isZero)
 			}
 		}
 	}
