@@ -49,6 +49,9 @@ type Dialect struct {
 	// Domain returns what the machine that checks rules needs to know. types says what types the
 	// names of patterns have.
 	Domain func(types string) (rulecheck.Domain, error)
+	// Terms returns the types of variables of terms that are like those of graphs, as Domain takes them. Without it, they
+	// are the default of the domain.
+	Terms func(graphs []*fgraph.FunctionGraph) string
 	// Rules lists the rules among the entries of a database that the machine can check. Without it,
 	// they are those of [Config.TextRules].
 	Rules func(cfg *Config, entries []optdb.Listing) []rulecheck.Entry

@@ -189,6 +189,7 @@ func (f *ruleFlags) terms(ctx context.Context, c *Console, d *Dialect, o *rulefi
 	if f.search.from != "" {
 		from := &SubjectFlags{Passes: newSelection(f.cfg, "none"), Watch: new(Watch)}
 		file, flags, _ := strings.Cut(f.search.from, " --")
+		file = strings.TrimSpace(file)
 		fs := flag.NewFlagSet("--from", flag.ContinueOnError)
 		fs.SetOutput(io.Discard)
 		from.declare(f.cfg, fs)
@@ -210,6 +211,10 @@ func (f *ruleFlags) terms(ctx context.Context, c *Console, d *Dialect, o *rulefi
 			}
 		}
 		o.Allowed = occurring(graphs, d.vocabulary(), o)
+		if o.Types == "" && d.Terms != nil {
+			o.Types = d.Terms(graphs)
+			c.Say("variables: %s", o.Types)
+		}
 		c.Say("ops: %s", strings.Join(o.Ops, ", "))
 	}
 	if len(o.Ops) == 0 {
@@ -230,6 +235,11 @@ func splitOps(text string) (ops []string) {
 	return ops
 }
 
+// A namer is a vocabulary of ops of which one is called otherwise in rules than it prints.
+type namer interface {
+	RuleName(op fgraph.Op) string
+}
+
 // An edge is an op that reads another one.
 type edge struct{ reader, read string }
 
@@ -241,8 +251,12 @@ func occurring(graphs []*fgraph.FunctionGraph, v pattern.Vocabulary, o *rulefind
 	for _, g := range graphs {
 		for a := range g.Ordered() {
 			name := a.Op().String()
-			if op, ok := v.Operator(name); ok && !given && op.Make != nil && !slices.Contains(o.Ops, name) {
-				o.Ops = append(o.Ops, name)
+			called := name
+			if n, ok := v.(namer); ok {
+				called = n.RuleName(a.Op())
+			}
+			if op, ok := v.Operator(called); ok && !given && op.Make != nil && !slices.Contains(o.Ops, called) {
+				o.Ops = append(o.Ops, called)
 			}
 			for _, in := range a.Inputs() {
 				// Terms of scalars have no views, such as those that make a vector a row.

@@ -27,10 +27,18 @@ func VocabularyOf(l *expr.Language) pattern.Vocabulary { return vocabulary{l} }
 
 type vocabulary struct{ *expr.Language }
 
+// RuleName returns the name of an op in rules, where "or" means alternatives.
+func (vocabulary) RuleName(op fgraph.Op) string {
+	if name := op.String(); name != "or" {
+		return name
+	}
+	return "bitwise_or"
+}
+
 // Operator returns the op of a name.
 func (l vocabulary) Operator(name string) (pattern.Operator, bool) {
 	op, ok := l.Op(name)
-	if !ok || name == "or" { // in patterns, that means alternatives, and the op is called bitwise_or
+	if !ok || name == "or" {
 		return pattern.Operator{}, false
 	}
 	o := pattern.Operator{Match: pattern.Is(op), MinInputs: 1, MaxInputs: -1, Tracks: onOp(op)}
