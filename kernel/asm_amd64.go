@@ -343,9 +343,6 @@ func quantBytesDot(t *quantTile) { panic(errNoAssembly) }
 func quantHalvedAVX2(t *quantTile)
 
 //go:noescape
-func quantInterleaveAVX2(to, w *byte, quads int)
-
-//go:noescape
 func quantNarrowAVX2(to *byte, toRow uintptr, x *byte, xRow uintptr, k, rows int, low, high *int32)
 
 //go:noescape

@@ -307,8 +307,6 @@ func quantBytesDot(t *quantTile)
 
 func quantHalvedAVX2(t *quantTile) { panic(errNoAssembly) }
 
-func quantInterleaveAVX2(to, w *byte, quads int) { panic(errNoAssembly) }
-
 func quantNarrowAVX2(to *byte, toRow uintptr, x *byte, xRow uintptr, k, rows int, low, high *int32) {
 	panic(errNoAssembly)
 }

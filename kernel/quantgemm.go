@@ -29,7 +29,7 @@ type quantTile struct {
 	colSum      *float32
 	begin       *int32 // what sums begin with, by column and by row, if the set needs it
 	rowBegin    *int32
-	bounds      *[3]uint16 // of products, by steps, and what they may be, by row, for the short kernel
+	bounds      *[2]uint16 // of products, by steps, and what they may be, by row, for the short kernel
 	limits      *int32
 	ahead       *byte // weights that are needed next, and their end; kernels fetch and count up
 	aheadEnd    *byte
@@ -190,15 +190,11 @@ func (p *quantProduct) strip(first, next, s int) {
 		p.segment(i, first, j)
 		p.fetchAfter(i, j)
 		t.done = 0
-		short, highest := i == 0 && p.shortens(s, next-first), p.set.tileRows(precision)
-		if short {
-			highest = shortHeight
-		}
 		for left := next - first; left > 0; {
-			height, tiles := nextTiles(left, highest)
+			height, tiles := nextTiles(left, p.set.tileRows(precision))
 			left -= height * tiles
 			t.rows, t.tiles = height, tiles
-			if short {
+			if i == 0 && p.short.x != nil && t.vecs == 2 && height != 2 {
 				p.shortTiles(first, next, s)
 			} else {
 				p.tiles(first, next, i)
@@ -217,7 +213,6 @@ func nextTiles(rows, highest int) (height, tiles int) {
 		height, tiles = height+1, high
 	}
 	switch left := rows - height*tiles; {
-	case highest < 7:
 	case rows == 7:
 		return 4, 1 // and 3
 	case height == 7:

@@ -20,8 +20,8 @@ const maxWord = 1<<15 - 1
 // shortBounds bounds the products of a column of W with bytes of 0 or 1.
 type shortBounds struct {
 	totals []int32     // by column: the sums of codes
-	terms  [][3]uint16 // by strip and step of sixteen terms: of eight products that become one word, of four, and of two
-	most   []uint16    // by strip: of two products, but of few steps
+	terms  [][2]uint16 // by strip and eight terms of k: of four products that become one word, and of two
+	most   []uint16    // by strip: of two products, but of few terms
 }
 
 // placeBounds makes room for bounds, if there is a kernel that needs them.
@@ -30,7 +30,7 @@ func (q *QuantizedWeights) placeBounds() {
 		return
 	}
 	strips := q.set.strips(q.n)
-	q.short = &shortBounds{totals: make([]int32, len(q.scale)), terms: make([][3]uint16, strips*q.quads/2), most: make([]uint16, strips)}
+	q.short = &shortBounds{totals: make([]int32, len(q.scale)), terms: make([][2]uint16, strips*q.quads), most: make([]uint16, strips)}
 }
 
 // bound adds a column, of strip s, whose codes add up to sum.
@@ -40,29 +40,17 @@ func (q *QuantizedWeights) bound(s, j int, codes []int32, sum int64) {
 		return
 	}
 	b.totals[j] = int32(sum)
-	terms := q.stripBounds(s)
+	terms := b.terms[s*q.quads:][:q.quads]
 	for i := range terms {
-		var c [16]int32
-		copy(c[:], codes[16*i:])
-		most := &terms[i]
-		// Of each quarter of a step, the first two products become one word, and so do the others.
+		// Of eight terms, the first two of each half become one word, and so do the others.
+		var c [8]int32
+		copy(c[:], codes[8*i:])
 		for l := 0; l < 4; l += 2 {
-			var eight signed
-			for half := l; half < 16; half += 8 {
-				two, other := signedSums(c[half], c[half+1]), signedSums(c[half+4], c[half+5])
-				four := two.plus(other)
-				eight = eight.plus(four)
-				most[1], most[2] = max(most[1], four.largest()), max(most[2], two.largest(), other.largest())
-			}
-			most[0] = max(most[0], eight.largest())
+			two, other := signedSums(c[l], c[l+1]), signedSums(c[l+4], c[l+5])
+			four := signed{two.positive + other.positive, two.negative + other.negative}
+			terms[i] = [2]uint16{max(terms[i][0], four.largest()), max(terms[i][1], two.largest(), other.largest())}
 		}
 	}
-}
-
-// stripBounds returns the bounds of the steps of strip s.
-func (q *QuantizedWeights) stripBounds(s int) [][3]uint16 {
-	steps := q.quads / 2
-	return q.short.terms[s*steps:][:steps]
 }
 
 // boundStrip bounds strip s, of which all columns are known.
@@ -73,9 +61,9 @@ func (q *QuantizedWeights) boundStrip(s int) {
 	// Where two products may be more than a word, the short kernel multiplies words, more slowly than the one that halves
 	// multiplications. A product of 300×384×384 took 0.70 of the time of that one without such terms, 0.87 with an
 	// eighth of them, 0.98 with a quarter and 1.12 with half (Zen 4, 2026-11-30).
-	two := make([]uint16, 0, q.quads/2)
-	for _, bounds := range q.stripBounds(s) {
-		two = append(two, bounds[2])
+	two := make([]uint16, 0, q.quads)
+	for _, bounds := range q.short.terms[s*q.quads:][:q.quads] {
+		two = append(two, bounds[1])
 	}
 	slices.Sort(two)
 	q.short.most[s] = two[len(two)-1-len(two)/8]
@@ -86,10 +74,6 @@ type signed struct{ positive, negative int32 }
 
 func signedSums(a, b int32) signed { return signed{max(a, 0) + max(b, 0), -min(a, 0) - min(b, 0)} }
 
-func (s signed) plus(t signed) signed {
-	return signed{s.positive + t.positive, s.negative + t.negative}
-}
-
 func (s signed) largest() uint16 { return uint16(max(s.positive, s.negative)) }
 
 // shortRows are the rows of a block as bytes, for the short kernel.
@@ -98,16 +82,12 @@ type shortRows struct {
 	stride    uintptr
 	low, high []int32 // by row: the least and the greatest code
 	limits    []int32 // by the first row of a tile: what bounds may be
-	most      int32   // of limits
-	strip     *byte   // the terms of a strip, interleaved
 }
 
+// Products of less than this don't pay for making bytes.
 const (
-	// Products of less than this don't pay for making bytes.
 	shortTerms  = 32 // also what a vector needs
 	shortStrips = 4
-	// shortHeight is that of the highest tile of the short kernel.
-	shortHeight = 3
 )
 
 // place makes room for rows of the first term.
@@ -116,9 +96,8 @@ func (n *shortRows) place(ws *workspace, s *QuantizedSegment, rows, strips int) 
 	if s.W.short == nil || s.Step != 1 || strips < shortStrips {
 		return
 	}
-	bytes := func(n int) *byte { return (*byte)(unsafe.Pointer(&ws.floats((n + 3) / 4)[0])) }
 	n.stride = uintptr(s.W.quads) * 8
-	n.x, n.strip = bytes(rows*int(n.stride)+codeSlack), bytes(s.W.quads*4*stepBytes*s.W.set.lanes())
+	n.x = (*byte)(unsafe.Pointer(&ws.floats(rows*int(n.stride)/4 + codeSlack)[0]))
 	n.low, n.high, n.limits = ws.int32s(rows), ws.int32s(rows), ws.int32s(rows)
 }
 
@@ -131,34 +110,17 @@ func (p *quantProduct) narrow(first, next int) {
 	x, rows := s.Rows, next-first
 	codes := &x.codes[(s.First+first)*x.stride+s.Col]
 	quantNarrowAVX2(n.x, n.stride, codes, uintptr(x.stride), s.W.k, rows, &n.low[0], &n.high[0])
-	n.most = 0
 	for done := 0; done < rows; {
-		height, tiles := nextTiles(rows-done, shortHeight)
+		height, tiles := nextTiles(rows-done, p.set.tileRows(s.W.precision))
 		for range tiles {
 			widest := int32(1)
 			for i := done; i < done+height; i++ {
 				widest = max(widest, n.high[i]-n.low[i])
 			}
 			n.limits[done] = maxWord / widest
-			n.most = max(n.most, n.limits[done])
 			done += height
 		}
 	}
-}
-
-// shortens reports whether the short kernel computes some tiles of strip s of the first term, of a block of rows, and
-// interleaves the terms of the strip if tiles of several rows need that.
-func (p *quantProduct) shortens(s, rows int) bool {
-	n, w, lanes := &p.short, p.segs[0].W, p.set.lanes()
-	// Two rows alone don't pay for interleaving.
-	if n.x == nil || p.t.vecs != 2 || rows == 2 || n.most < int32(w.short.most[s]) {
-		return false
-	}
-	if rows > 1 {
-		panel, _ := p.set.strip(p.y.Cols, s)
-		quantInterleaveAVX2(n.strip, &w.panels[panel*lanes*w.column], w.quads)
-	}
-	return true
 }
 
 // shortTiles computes tiles of strip s of the first term, of a block of rows [first, next): those that have few terms for
@@ -180,13 +142,10 @@ func (p *quantProduct) shortTiles(first, next, s int) {
 		}
 		panel, _ := p.set.strip(p.y.Cols, s)
 		t.x, t.xRow = (*float32)(unsafe.Pointer(n.x)), n.stride
-		if next-first > 1 {
-			t.w = (*float32)(unsafe.Pointer(n.strip))
-		}
 		t.begin, t.rowBegin = &b.totals[panel*p.set.lanes()], &n.low[0]
-		t.bounds, t.limits = &p.segs[0].W.stripBounds(s)[0], &n.limits[0]
+		t.bounds, t.limits = &b.terms[s*p.segs[0].W.quads], &n.limits[0]
 		quantShortAVX2(t)
-		t.x, t.xRow, t.w, t.begin, t.rowBegin = words.x, words.xRow, words.w, words.begin, words.rowBegin
+		t.x, t.xRow, t.begin, t.rowBegin = words.x, words.xRow, words.begin, words.rowBegin
 	}
 }
 

@@ -109,9 +109,6 @@ func (q *QuantizedWeights) place() {
 		perQuad /= 2
 	}
 	q.quads = (q.k + perQuad - 1) / perQuad
-	if q.set.halves(q.precision) {
-		q.quads += q.quads % 2 // the short kernel makes two at a time
-	}
 	q.column = q.quads * 4 * q.set.columnStep(q.precision)
 	padded := (q.n + q.set.lanes() - 1) / q.set.lanes() * q.set.lanes()
 	bytes := padded * q.column
