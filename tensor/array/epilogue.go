@@ -222,17 +222,16 @@ type completion struct {
 	steps    kernel.Epilogue // for all rows
 	some     kernel.Epilogue // see of
 	left     *Program        // for run, or nil
-	matrix   kernel.Matrix   // the residual
 	copies   [4]*Array
 	cols     int  // of y
 	len      int  // elements of y
 	begun    bool // the loop of left is prepared
 }
 
-// complete prepares to complete y. args are the inputs of the program behind the product. A product
+// complete prepares c, which is zero, to complete y. args are the inputs of the program behind the product. A product
 // that does nothing by itself leaves all to run.
 func (ws *Workspace) complete(c *completion, e *Epilogue, y *Array, args []*Array, byItself bool) error {
-	*c = completion{epilogue: e, ws: ws, cols: y.shape[y.ndim-1], len: y.Len()}
+	c.epilogue, c.ws, c.cols, c.len = e, ws, y.shape[y.ndim-1], y.Len()
 	if e == nil {
 		return nil
 	}
@@ -290,7 +289,7 @@ func (c *completion) own(y *Array, args []*Array) error {
 		}
 		cols := y.shape[y.ndim-1]
 		c.steps.Alpha = e.steps.alpha
-		c.matrix = kernel.Matrix{Rows: y.Len() / max(cols, 1), Cols: cols, Stride: cols, Data: Slice[float32](a)}
+		c.steps.Residual = kernel.Matrix{Rows: y.Len() / max(cols, 1), Cols: cols, Stride: cols, Data: Slice[float32](a)}
 	}
 	return nil
 }
@@ -327,23 +326,25 @@ func (c *completion) repeated(k int, a *Array) ([]float32, error) {
 
 // of returns what a product of some rows and columns does itself, until it is called again.
 func (c *completion) of(first, rows, col, cols int) *kernel.Epilogue {
-	s := &c.some
-	if c.epilogue != nil {
+	s := &c.steps
+	// A copy waits for the stores that made the original, which takes as long as a small product.
+	if rows*cols < c.len && c.epilogue != nil {
+		s = &c.some
 		*s = c.steps
+		if s.Bias != nil {
+			s.Bias = s.Bias[col:][:cols]
+		}
+		if s.Scale != nil {
+			s.Scale, s.Offset = s.Scale[col:][:cols], s.Offset[col:][:cols]
+		}
+		if s.Alpha != 0 {
+			s.Residual = kernel.View(c.steps.Residual, first, rows, col, cols)
+		}
 	}
 	s.Threads, s.Next = c.ws.Threads, nil
 	// Another part of y reads the same weights, or others of the same op.
 	if (first+rows-1)*c.cols+col+cols == c.len {
 		s.Next = c.ws.Next
-	}
-	if s.Bias != nil {
-		s.Bias = s.Bias[col:][:cols]
-	}
-	if s.Scale != nil {
-		s.Scale, s.Offset = s.Scale[col:][:cols], s.Offset[col:][:cols]
-	}
-	if s.Alpha != 0 {
-		s.Residual = kernel.View(c.matrix, first, rows, col, cols)
 	}
 	return s
 }
