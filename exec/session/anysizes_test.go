@@ -59,12 +59,12 @@ func TestAnyBatch(t *testing.T) {
 	}
 	pads := &onnx.Attribute{Name: "pads", Type: onnx.AttributeInts, Ints: []int64{1, 1, 1, 1}}
 	m := model([]string{"x"}, []string{"y"}, constant("k", k, onnx.Float), node("Conv", "x k", "y", pads))
-	m.Graph.Inputs[0].Type = floats("n", 64, 24, 24)
+	m.Graph.Inputs[0].Type = floats("n", 64, 16, 16)
 	options := session.Options{Optimizer: build(t, "fast_run")}
 	s := session.New(m, session.Options{Options: lower.Options{AnySizes: true}, Optimizer: options.Optimizer})
 	tiles := func(f *session.Function) bool { return strings.Contains(f.Graph().String(), "Winograd{4}") }
 	for _, n := range []int{5, 2, 1, 9} {
-		x := array.New(array.Float32, n, 64, 24, 24)
+		x := array.New(array.Float32, n, 64, 16, 16)
 		for i := range x.Len() {
 			x.SetFloat(i, float64(i%17)-8)
 		}
