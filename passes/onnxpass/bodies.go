@@ -19,9 +19,9 @@ import (
 // about the results of the node, and behind it, for what has become known around them.
 type optimizeBodies struct{ name string }
 
-// maxBodies bounds the bodies that a run of the pass optimizes, those in bodies included. A run of all passes takes 0.3 ms
-// however small the graph is (30 November 2026), and the pass runs twice in each, so d loops, each in the one before,
-// are 2^d runs. Models that were seen have some tens of bodies.
+// maxBodies bounds the bodies that a run of the pass optimizes, those in bodies included. A run of all passes takes 0.4 ms
+// for a body of two nodes (1,024 of them, on a busy machine, 30 November 2026), and the pass runs twice in each, so d loops,
+// each in the one before, are 2^d runs.
 const maxBodies = 1 << 11
 
 // bodiesLeft is the key of how many of them are left, which graphs in graphs have in common.

@@ -200,7 +200,7 @@ func (r *optReport) print(c *tool.Console, f *optFlags) error {
 const maxWork, maxFolded = 4 * time.Second, time.Second
 
 // toMake is what a node costs before the first run, to be lowered and compiled, in what tensor.Cost returns: most of
-// the check for very many small ones (chains of 100,000 Adds, of Ifs and of constants: 9 to 16 µs, 30 November 2026).
+// the check for very many small ones (chains of 100,000 Adds, of Ifs and of constants: 9 to 15 µs on a busy machine, 30 November 2026).
 const toMake = 16e6
 
 var tooLong = fmt.Sprintf("not verified: to run both models takes more than about %v; --verify does it", maxWork)
