@@ -44,14 +44,14 @@ func (s *search) choose(ctx context.Context, list []*candidate) (err error) {
 }
 
 // full reports whether there are as many rules as there may be.
-func (s *search) full() bool { return s.o.Rules > 0 && len(s.result.Found) >= s.o.Rules }
+func (s *search) full() bool { return s.most > 0 && len(s.result.Found) >= s.most }
 
 // pick makes rules of some candidates, and returns the others, without those that follow from these rules.
 func (s *search) pick(ctx context.Context, left []*candidate) ([]*candidate, error) {
 	n, window, part := picks, 256, 4
 	if s.o.Rules > 0 {
 		// Where there may be few rules, none goes to a small candidate that has few instances.
-		n, window, part = min(n, s.o.Rules-len(s.result.Found)), 1024, 2
+		n, window, part = min(n, s.most-len(s.result.Found)), 1024, 2
 	}
 	done := make(map[*candidate]bool)
 	rules := slices.Clone(s.rules)

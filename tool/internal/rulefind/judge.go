@@ -31,14 +31,19 @@ func (s *search) judge(ctx context.Context, c *candidate) error {
 	for _, w := range ways {
 		for _, types := range s.types(c) {
 			rule := pattern.Rule{Cases: []pattern.Rewrite{guarded(w, slices.Concat(types, s.guardsOf(c), c.conditions))}}
-			// A form that says more than the values do is backed by nothing but the machine.
-			times := uint64(1)
+			// What one seed does not find another one does, such as a tag. A form that says more than the values do is backed by
+			// nothing but the machine.
+			times := uint64(twice)
 			if c.general || len(c.params()) > 0 {
 				times = severe
 			}
 			r, err := s.check(ctx, &rule, 0)
 			for k := uint64(1); k < times && err == nil && r.Kept; k++ {
-				r, err = s.check(ctx, &rule, k)
+				tags := len(rule.Tags)
+				var again rulecheck.Report
+				if again, err = s.check(ctx, &rule, k); !again.Kept || len(rule.Tags) > tags {
+					r = again
+				}
 			}
 			if err != nil {
 				return err
@@ -84,6 +89,9 @@ func (s *search) prove(ctx context.Context, c *candidate) (proved bool, wrong ma
 	}
 	return true, nil
 }
+
+// twice is how often a rule is checked.
+const twice = 2
 
 // severe is how often a rule is checked whose conditions or parameters are a guess: conditions of relational
 // algebra pass one check of a hundred wrongly, where tables are small.

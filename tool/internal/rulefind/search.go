@@ -52,6 +52,9 @@ const (
 	defaultMost = 10000
 )
 
+// ofLarge is the part of the rules of a set of few that terms of the largest size have for themselves at least.
+const ofLarge = 6
+
 // maxRounds bounds how often a search is repeated with the values for which rules were wrong.
 const maxRounds = 4
 
@@ -113,6 +116,7 @@ type search struct {
 	given   []rewrite.NodeRewriter // Options.Known, and what folding computes
 	rules   []rewrite.NodeRewriter // these, and what was found
 	wide    map[uint64]*space      // other values, by the leaves of which the guard holds
+	most    int                    // how many rules there may be so far; 0 is without a limit
 }
 
 // Search searches for rules. It returns what it has found when ctx ends; an error is one of options.
@@ -198,40 +202,38 @@ func enumerate(ctx context.Context, d rulecheck.Explorer, o *Options, known []ma
 }
 
 // round searches with the values that are known. Rules of earlier rounds stay: they were checked.
-func (s *search) round(ctx context.Context) (err error) {
-	if s.space, err = enumerate(ctx, s.d, &s.o, s.known); err != nil {
-		return err
-	}
-	s.wide = make(map[uint64]*space)
-	if s.given, err = s.folding(); err != nil {
-		return err
-	}
-	s.rules = slices.Clone(s.given)
-	for _, f := range s.result.Found {
-		s.rules = append(s.rules, f.rule)
-	}
-	list := slices.DeleteFunc(s.space.candidates(), s.refuted)
-	s.result.Terms, s.result.Classes = s.space.terms, len(s.space.classes)
-	// What holds under a guard comes last: it mostly follows from what holds without, by what the guard says.
-	all := slices.DeleteFunc(slices.Clone(list), func(c *candidate) bool { return c.cond })
-	s.result.Candidates = len(all)
-	// Most of what large terms say follows from what small ones say, in few steps. A set of few rules that is chosen for
-	// all of them at once lacks those.
-	if s.o.Rules > 0 && s.o.Size > defaultSize {
-		small := slices.DeleteFunc(slices.Clone(all), func(c *candidate) bool { return max(c.left.size, c.right.size) > defaultSize })
-		if err := s.choose(ctx, small[:min(len(small), s.o.Most)]); err != nil {
-			return err
+func (s *search) round(ctx context.Context) error {
+	// Most of what large terms say follows in few steps from what small ones say, of more variables than large terms can
+	// have: of terms of four ops over two variables, rules of terms of three ops over three derive 87 %, and as many rules
+	// of terms like them 77 %.
+	if s.most = s.o.Rules; s.most > 0 {
+		s.most -= s.most / ofLarge
+		for size := defaultSize; size < s.o.Size; size++ {
+			o := s.o
+			o.Size, o.Vars = size, max(o.Vars, defaultVars)
+			all, _, err := s.terms(ctx, &o)
+			if err != nil {
+				return err
+			}
+			if err := s.choose(ctx, s.sample(all, s.o.Most/2, s.o.Most)); err != nil {
+				return err
+			}
 		}
+		s.most = s.o.Rules
 	}
+	all, conds, err := s.terms(ctx, &s.o)
+	if err != nil {
+		return err
+	}
+	s.result.Candidates = len(all)
 	always := s.sample(all, s.o.Most/2, s.o.Most)
 	if err := s.choose(ctx, always); err != nil {
 		return err
 	}
 	if !s.full() && !s.late() {
-		list = slices.DeleteFunc(list, func(c *candidate) bool { return !c.cond })
-		list = list[:min(len(list), s.o.Most)]
-		list = slices.DeleteFunc(list, func(c *candidate) bool { return ctx.Err() != nil || !s.plausible(ctx, c) })
-		if err := s.choose(ctx, list); err != nil {
+		conds = conds[:min(len(conds), s.o.Most)]
+		conds = slices.DeleteFunc(conds, func(c *candidate) bool { return ctx.Err() != nil || !s.plausible(ctx, c) })
+		if err := s.choose(ctx, conds); err != nil {
 			return err
 		}
 	}
@@ -247,6 +249,33 @@ func (s *search) round(ctx context.Context) (err error) {
 		}
 	}
 	return s.share(ctx, all)
+}
+
+// terms makes the terms that options say, and returns their candidates: those that hold for all values, and those that
+// hold under a guard, which mostly follow from others by what the guard says.
+func (s *search) terms(ctx context.Context, o *Options) (all, conds []*candidate, err error) {
+	if s.space, err = enumerate(ctx, s.d, o, s.known); err != nil {
+		return nil, nil, err
+	}
+	s.wide = make(map[uint64]*space)
+	if s.given, err = s.folding(); err != nil {
+		return nil, nil, err
+	}
+	s.rules = slices.Clone(s.given)
+	for _, f := range s.result.Found {
+		s.rules = append(s.rules, f.rule)
+	}
+	s.result.Terms, s.result.Classes = s.space.terms, len(s.space.classes)
+	for _, c := range s.space.candidates() {
+		switch {
+		case s.refuted(c):
+		case c.cond:
+			conds = append(conds, c)
+		default:
+			all = append(all, c)
+		}
+	}
+	return all, conds, nil
 }
 
 // folding returns what is known, and what is to be known of numbers.
