@@ -58,7 +58,12 @@ func (g *vectors) exponentials() {
 		streams: 4, registers: streams,
 	})
 	g.erfc()
-	streams = g.chains("X", "T", "Arg", "Q", "N")
+	g.oddFunctions()
+}
+
+// oddFunctions writes those that compute with absolute values, and give results the signs of arguments.
+func (g *vectors) oddFunctions() {
+	streams := g.chains("X", "T", "Arg", "Q", "N")
 	free := 24
 	if g.lanes < 16 {
 		free = 10
