@@ -135,16 +135,36 @@ func equalGraphs(g, h *fgraph.FunctionGraph) bool {
 	return slices.EqualFunc(g.Outputs(), h.Outputs(), equal)
 }
 
-// hashBody adds what equalBodies compares, but for constants and how applies are connected.
+// hashBody adds what equalBodies compares: a model may have very many bodies that differ in a constant alone.
 func hashBody(h *maphash.Hash, b *Body) {
 	h.WriteString(b.Name)
 	order, err := b.Graph.Toposort()
 	if err != nil {
 		return
 	}
-	for _, a := range order {
-		h.WriteString(a.Op().String())
+	numbers, last := make([]uint64, b.Graph.NumVariableIDs()), uint64(0)
+	number := func(list []*fgraph.Variable) {
+		for _, v := range list {
+			last++
+			numbers[v.ID()] = last
+		}
 	}
+	add := func(list []*fgraph.Variable) {
+		for _, v := range list {
+			if v.IsConstant() {
+				maphash.WriteComparable(h, TypeOf(v).HashData(v.Data()))
+			} else {
+				maphash.WriteComparable(h, numbers[v.ID()])
+			}
+		}
+	}
+	number(b.Graph.Inputs())
+	for _, a := range order {
+		maphash.WriteComparable(h, a.Op().(*Op).HashOp())
+		add(a.Inputs())
+		number(a.Outputs())
+	}
+	add(b.Graph.Outputs())
 }
 
 // effects reports whether a graph holds something whose results may be others each time.
