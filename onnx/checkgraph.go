@@ -42,7 +42,9 @@ func (s *scopes) leave() {
 			delete(s.now, u.name)
 		}
 	}
-	s.undo, s.from = s.undo[:from], s.from[:len(s.from)-1]
+	if s.undo, s.from = s.undo[:from], s.from[:len(s.from)-1]; len(s.from) == 0 {
+		s.now = nil
+	}
 }
 
 // define defines a name in the innermost graph. It returns false if that graph has it.
@@ -52,8 +54,9 @@ func (s *scopes) define(name string, d definition) bool {
 	if had && old.scope == d.scope {
 		return false
 	}
-	s.undo = append(s.undo, undone{name, old, had})
-	s.now[name] = d
+	if s.now[name] = d; d.scope > 1 { // what nothing is around needs no undoing
+		s.undo = append(s.undo, undone{name, old, had})
+	}
 	return true
 }
 

@@ -112,6 +112,7 @@ type decoder struct {
 	depth int
 	left  int64 // bytes of memory
 	from  *source
+	types map[string]*Type // by their encodings, see sharedType
 	// codecs are those of the message at hand and of those around it, by depth.
 	codecs [maxDepth + 2]codec
 	err    error
@@ -211,7 +212,11 @@ func (d *decoder) decode(m proto, raw []byte, at int) {
 // each time that another encoding is merged into it would take quadratic time.
 func remember(m proto) {
 	todo := []proto{m}
-	h := newHasher(func(child proto) { todo = append(todo, child) })
+	h := newHasher(func(child proto) {
+		if child.own().hash == 0 { // a type may be in several places
+			todo = append(todo, child)
+		}
+	})
 	for len(todo) > 0 {
 		m := todo[len(todo)-1]
 		todo = todo[:len(todo)-1]

@@ -110,7 +110,7 @@ func (m *Annotation) fields(c *codec) {
 
 func (m *ValueInfo) fields(c *codec) {
 	c.string(1, &m.Name)
-	one(c, 2, &m.Type)
+	sharedType(c, 2, &m.Type)
 	c.string(3, &m.Doc)
 	many(c, 4, &m.Metadata)
 }

@@ -44,7 +44,7 @@ func parse(m proto, data []byte, from *files) error {
 	if uint64(len(data)) > math.MaxUint32 {
 		return fmt.Errorf("%w: it has %d bytes, and weights of that size are in files of their own", ErrFormat, len(data))
 	}
-	d := &decoder{left: memoryFor(int64(len(data))), from: &source{data, make(map[uint32]oddity), from}}
+	d := &decoder{left: memoryFor(int64(len(data))), from: &source{data, make(map[uint32]oddity), from}, types: make(map[string]*Type)}
 	d.decode(m, data, 0)
 	if d.err != nil {
 		return fmt.Errorf("%w: %w", ErrFormat, d.err)
@@ -144,10 +144,11 @@ func (w *writer) write(to io.Writer, m proto) error {
 	out := bufio.NewWriterSize(to, 1<<16) // which remembers its first error
 	w.out.write = func(b []byte) { _, _ = out.Write(b) }
 	// All is planned first, so that a model that can't be written leaves no half of itself.
-	if w.all(m); w.err != nil {
+	p := w.all(m)
+	if w.err != nil {
 		return w.err
 	}
-	w.message(m)
+	w.message(m, p)
 	return out.Flush()
 }
 

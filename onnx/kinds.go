@@ -189,6 +189,31 @@ func one[M any, P interface {
 	}
 }
 
+// Values of the graphs in nodes share their types, see ValueInfo: those of the model and of functions are this deep.
+const unsharedDepth, maxSharedTypes = 3, 1 << 12
+
+// sharedType is one for the types of values: those in graphs in nodes, of which there may be very many, get the same
+// message for the same encoding.
+func sharedType(c *codec, num protowire.Number, v **Type) {
+	if !c.reading() || c.num != num || c.d.depth <= unsharedDepth {
+		one(c, num, v)
+		return
+	}
+	first := *v
+	if known := c.d.types[string(c.bytes)]; first == nil && known != nil && c.is(num, protowire.BytesType) {
+		*v = known
+		return
+	}
+	if first != nil && c.d.types[string(first.encoding())] == first { // others must not get what is merged into it
+		*v = new(Type)
+		c.d.decode(*v, first.encoding(), int(first.at))
+	}
+	one(c, num, v)
+	if _, odd := c.d.from.odd[uint32(c.at)]; first == nil && !odd && *v != nil && len(c.d.types) < maxSharedTypes {
+		c.d.types[string(c.bytes)] = *v
+	}
+}
+
 // many is a field with several messages.
 func many[M any, P interface {
 	*M

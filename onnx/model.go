@@ -236,7 +236,8 @@ type Annotation struct {
 	message
 }
 
-// A ValueInfo is a ValueInfoProto: the type of a named value.
+// A ValueInfo is a ValueInfoProto: the type of a named value. Values of the graphs in nodes may share a type that was
+// read: it must not be changed, only replaced.
 type ValueInfo struct {
 	Name     string
 	Type     *Type

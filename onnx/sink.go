@@ -74,13 +74,13 @@ func (s *sink) sub(num protowire.Number, m proto) {
 		s.visit(m)
 	default:
 		// A length stands in front of its message, so it has to be known before the first byte.
-		size := s.w.plan(m).size
+		p := s.w.plan(m)
 		s.tag(num, protowire.BytesType)
-		s.varint(uint64(size))
+		s.varint(uint64(p.size))
 		if s.mode == counting {
-			s.n += size
+			s.n += p.size
 		} else {
-			s.w.message(m)
+			s.w.message(m, p)
 		}
 	}
 }
@@ -136,11 +136,16 @@ func (w *writer) all(m proto) plan {
 
 // plan returns how a message is written.
 func (w *writer) plan(m proto) plan {
-	m = w.written(m)
-	own := m.own()
-	if p, ok := w.plans[own]; ok {
+	if p, ok := w.plans[w.written(m).own()]; ok {
 		return p
 	}
+	return w.planNew(m)
+}
+
+// planNew is plan for a message that most likely has none yet.
+func (w *writer) planNew(m proto) plan {
+	m = w.written(m)
+	own := m.own()
 	// No message of a file holds itself, but one that a program made may, and has no length.
 	if w.depth++; w.depth > maxDepth && w.err == nil {
 		w.err = fmt.Errorf("onnx: messages are nested more than %d deep", maxDepth)
@@ -155,8 +160,16 @@ func (w *writer) plan(m proto) plan {
 		hash := w.hasher.hashOf(m)
 		last, plans := len(w.inner), len(w.pending)
 		p.same = own.from != nil && hash == own.hash
+		// To look for a plan in a large table takes longer than to make one, as long as messages are a tree. Those
+		// that a program made may have others twice, which have others twice.
+		if !p.same {
+			if known, ok := w.plans[own]; ok {
+				w.inner, w.depth = w.inner[:first], w.depth-1
+				return known
+			}
+		}
 		for i := first; i < last; i++ {
-			child := w.plan(w.inner[i])
+			child := w.planNew(w.inner[i])
 			w.pending = append(w.pending, child)
 			p.same = child.same && p.same
 		}
@@ -193,10 +206,10 @@ func (w *writer) note(m proto) {
 	}
 }
 
-// message writes a message.
-func (w *writer) message(m proto) {
+// message writes a message as planned.
+func (w *writer) message(m proto, p plan) {
 	m = w.written(m)
-	if own := m.own(); w.plan(m).same && !own.odd().merged {
+	if own := m.own(); p.same && !own.odd().merged {
 		w.out.put(own.encoding())
 		return
 	}

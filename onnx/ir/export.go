@@ -22,7 +22,7 @@ func Export(g *fgraph.FunctionGraph) (*onnx.Model, error) {
 		return s.Model, nil
 	}
 	e := &exporter{
-		Source: s, root: g, taken: make(map[string]holders), numbered: make(map[scopedName]int), hints: make(map[string]bool), constants: make(map[*Value]string),
+		Source: s, root: g, taken: make(map[string]holders, g.NumVariableIDs()), numbered: make(map[scopedName]int), hints: make(map[string]bool, g.NumVariableIDs()), constants: make(map[*Value]string),
 		contracted: make(map[*fgraph.FunctionGraph]*fgraph.FunctionGraph), domains: make(map[string]int64),
 	}
 	e.opset = e.version(g, s.opsets[""])

@@ -22,7 +22,10 @@ type optimizeBodies struct{ name string }
 // maxBodies bounds the bodies that a run of the pass optimizes, those in bodies included. A run of all passes takes 0.4 ms
 // for a body of two nodes (1,024 of them, on a busy machine, 30 November 2026), and the pass runs twice in each, so d loops,
 // each in the one before, are 2^d runs.
-const maxBodies = 1 << 11
+const maxBodies = 1 << 10
+
+// maxRecorded bounds the bodies with records of their own, each of which takes 40 kB.
+const maxRecorded = 1 << 6
 
 // bodiesLeft is the key of how many of them are left, which graphs in graphs have in common.
 type bodiesLeft struct{}
@@ -93,7 +96,10 @@ func improve(ctx context.Context, h *rewrite.Handle, a *fgraph.Apply, optimizer 
 		if err := inform(g, b.Params, now); err != nil {
 			return err
 		}
-		child := rec.Begin(fmt.Sprintf("%s of %s", b.Name, source.Where(a)), optimizer.Class())
+		var child *profile.Recorder
+		if maxBodies-*left <= maxRecorded {
+			child = rec.Begin(fmt.Sprintf("%s of %s", b.Name, source.Where(a)), optimizer.Class())
+		}
 		if err := optimizer.Rewrite(ctx, g, child); err != nil {
 			return err
 		}
