@@ -127,7 +127,7 @@ func keep(old, list []*onnx.Attribute) []*onnx.Attribute {
 // branches writes the branches of an If.
 func (w *writer) branches(a *fgraph.Apply, r *Region, old []*onnx.Attribute) []*onnx.Attribute {
 	k := a.Op().(*Op).Outputs
-	var list []*onnx.Attribute
+	list := make([]*onnx.Attribute, 0, 2)
 	for branch, name := range []string{"then_branch", "else_branch"} {
 		g := &onnx.Graph{Name: name}
 		if i := holder(old, name); i >= 0 {
@@ -228,5 +228,7 @@ func (w *writer) body(b *Body, captured []*fgraph.Variable, r *Region) *onnx.Gra
 		inputs[i] = in.info(info, v, in.names[v.ID()])
 	}
 	in.nameValues(root)
-	return in.inner(old, inputs, root, graph.Outputs())
+	g := in.inner(old, inputs, root, graph.Outputs())
+	root.Applies, root.placed = nil, nil // names stay taken in the region
+	return g
 }

@@ -45,7 +45,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 	if o.Operators == nil {
 		o.Operators = Standard()
 	}
-	im := &importer{Options: o, functions: make(map[string]*onnx.Function), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), ops: make(map[string]*Op), redefined: make(map[*onnx.Function]bool), source: &Source{
+	im := &importer{Options: o, functions: make(map[string]*onnx.Function), read: make(map[*onnx.Function]map[string]bool), overloads: make(map[string]int), ops: make(map[string]*Op), types: make(map[*onnx.Type]Type), redefined: make(map[*onnx.Function]bool), source: &Source{
 		Model: m, Operators: o.Operators, Evaluator: o.Evaluator, Dir: o.Dir,
 		origins: newOrigins(m), opsets: opsetsOf(m.Opsets), raise: cmp.Or(o.Opset, raised),
 		fixed: len(o.Shapes) > 0 || len(o.Values) > 0,
@@ -59,6 +59,7 @@ func Import(m *onnx.Model, o Options) (*fgraph.FunctionGraph, error) {
 		im.overloads[qualified(f.Domain, f.Name)]++
 	}
 	root := im.scope(nil, im.newGraph(), &frame{opsets: im.source.opsets})
+	root.vars = make(map[string]*fgraph.Variable, len(m.Graph.Initializers)+len(m.Graph.Nodes))
 	// Before the initializers: one with the name of an input is only its default.
 	inputs := im.inputs(m.Graph, root)
 	im.graph(m.Graph, root)
@@ -128,9 +129,10 @@ type importer struct {
 	overloads map[string]int          // how many functions of a name there are
 	redefined map[*onnx.Function]bool // whether functions define a name twice
 	faults    []error
-	stopped   bool           // by a fault that would only be repeated
-	ops       map[string]*Op // those without bodies, by text
-	block     int64          // of channels, see blockOf; 0 if nobody has asked
+	stopped   bool                // by a fault that would only be repeated
+	ops       map[string]*Op      // those without bodies, by text
+	types     map[*onnx.Type]Type // that the model declares
+	block     int64               // of channels, see blockOf; 0 if nobody has asked
 }
 
 // maxFaults bounds the errors about a model.

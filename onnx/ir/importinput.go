@@ -134,9 +134,12 @@ func (s *scope) declared(name string) Type {
 
 // declaredType returns the type that the model declares for a value within a graph.
 func (im *importer) declaredType(p *onnx.Type) Type {
-	t := FromProto(p).numbersOnly()
-	if im.source.fixed {
-		t = t.elementsOnly()
+	t, known := im.types[p] // values of graphs in nodes share them
+	if !known {
+		if t = FromProto(p).numbersOnly(); im.source.fixed {
+			t = t.elementsOnly()
+		}
+		im.types[p] = t
 	}
 	return t
 }
