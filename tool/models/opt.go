@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
+	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
@@ -79,12 +80,15 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 			return err
 		}
 	}
-	record, err := s.rewrite(ctx, c, g)
-	if err != nil {
+	var rec *profile.Recorder // to read the clock twice for each rule takes time
+	if f.profile {
+		rec = s.recorder()
+	}
+	if err := s.rewrite(ctx, c, g, rec); err != nil {
 		return err
 	}
 	if f.profile {
-		if err := record.WriteText(c.Stderr); err != nil {
+		if err := rec.Record().WriteText(c.Stderr); err != nil {
 			return err
 		}
 	}
@@ -307,11 +311,14 @@ func (c *check) of(ctx context.Context, m *onnx.Model) (string, error) {
 	return text, nil
 }
 
-// nodes counts the nodes of a graph, with those of bodies in it.
-func nodes(g *fgraph.FunctionGraph) int {
-	n := g.NumApplies()
+// nodes counts the nodes of a graph, with those of bodies in it. A sum of many values is as many nodes as it takes for two each.
+func nodes(g *fgraph.FunctionGraph) (n int) {
 	for a := range g.Applies() {
-		for _, b := range a.Op().(*ir.Op).Bodies {
+		op := a.Op().(*ir.Op)
+		if n++; op.Domain == "" && (op.Type == "Sum" || op.Type == "Mean" || op.Type == "Max" || op.Type == "Min") {
+			n += max(len(a.Inputs())-2, 0)
+		}
+		for _, b := range op.Bodies {
 			n += nodes(b.Graph)
 		}
 	}

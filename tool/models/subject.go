@@ -279,15 +279,16 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 	return sub, nil
 }
 
+func (s *opened) recorder() *profile.Recorder { return profile.New(s.opt.Name(), s.opt.Class()) }
+
 // rewrite optimizes the graph of the model.
-func (s *opened) rewrite(ctx context.Context, c *tool.Console, g *fgraph.FunctionGraph) (*profile.Record, error) {
+func (s *opened) rewrite(ctx context.Context, c *tool.Console, g *fgraph.FunctionGraph, rec *profile.Recorder) error {
 	watched, told := s.watch.Start(ctx, c, s.opt)
-	rec := profile.New(s.opt.Name(), s.opt.Class())
 	if err := s.opt.Rewrite(tensor.WithWork(watched, maxFolded), g, rec); err != nil {
-		return nil, s.failed(ctx, c, fmt.Errorf("optimizing: %w", err))
+		return s.failed(ctx, c, fmt.Errorf("optimizing: %w", err))
 	}
 	rec.End()
-	return rec.Record(), told()
+	return told()
 }
 
 // notes are the fields of files with graphs of the model.
@@ -384,10 +385,11 @@ func (f *modelFlags) profile(ctx context.Context, c *tool.Console, arg string, r
 	if err != nil {
 		return nil, err
 	}
-	record, err := s.rewrite(ctx, c, g)
-	if err != nil {
+	rec := s.recorder()
+	if err := s.rewrite(ctx, c, g, rec); err != nil {
 		return nil, err
 	}
+	record := rec.Record()
 	if runs == 0 {
 		return &profile.Function{CompileTime: record.Time, Applies: g.NumApplies(), Optimizer: record}, nil
 	}
