@@ -185,6 +185,40 @@ func TestMerged(t *testing.T) {
 	}
 }
 
+// TestSharedTypes: values in the graphs of nodes have one message for equal types, unless it is merged of several.
+func TestSharedTypes(t *testing.T) {
+	float, sizes := join(field(1, join(field(1, 1)))), join(field(1, join(field(2, join(field(1, join(field(1, 3))))))))
+	value := func(types ...string) []byte {
+		v := field(1, "v")
+		for _, typ := range types {
+			v = append(v, field(2, typ)...)
+		}
+		return field(12, string(v))
+	}
+	graph := join(field(2, "g"), value(float), value(float), value(float, sizes), value(float, sizes, float), value(sizes), value(float))
+	data := []byte(join(field(7, join(field(1, join(field(4, "Do"), field(5, join(field(1, "body"), field(6, graph))))), value(float), value(float)))))
+	m, err := onnx.Parse(data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	list := m.Graph.Nodes[0].Attributes[0].Graph.Outputs
+	for i, want := range []string{"float[]", "float[]", "float[3]", "float[3]", "undefined[3]", "float[]"} {
+		if got := list[i].Type.String(); got != want {
+			t.Errorf("type %d is %s, want %s", i, got, want)
+		}
+	}
+	if list[0].Type != list[1].Type || list[0].Type != list[5].Type || m.Graph.Outputs[0].Type == m.Graph.Outputs[1].Type {
+		t.Error("types are shared otherwise")
+	}
+	if !bytes.Equal(written(t, m), data) {
+		t.Error("other bytes")
+	}
+	list[1].Type = list[4].Type
+	if again, err := onnx.Parse(written(t, m)); err != nil || again.Graph.Nodes[0].Attributes[0].Graph.Outputs[1].Type.String() != "undefined[3]" {
+		t.Error(again, err)
+	}
+}
+
 // TestRefused: what is no model is an error that says where.
 func TestRefused(t *testing.T) {
 	deep := ""
