@@ -3,6 +3,7 @@ package ir_test
 import (
 	"testing"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 )
@@ -41,5 +42,29 @@ func TestBrief(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("not there: %v", want)
+	}
+}
+
+// TestBodyHashes: ops with equal bodies have one hash, and those with others have others: of a constant, an operator, or an input.
+func TestBodyHashes(t *testing.T) {
+	loop := func(number float32, op, input string) fgraph.Op {
+		body := &onnx.Graph{
+			Name: "body", Inputs: []*onnx.ValueInfo{{Name: "i"}, {Name: "c"}, {Name: "v"}}, Outputs: []*onnx.ValueInfo{{Name: "d"}, {Name: "w"}},
+			Initializers: []*onnx.Tensor{{Name: "k", DataType: onnx.Float, Floats: []float32{number}}},
+			Nodes:        []*onnx.Node{node("Identity", "c", "d"), node("Neg", "v", "u"), node(op, input+" k", "w")},
+		}
+		g := imported(t, model(17, &onnx.Graph{
+			Name: "g", Inputs: []*onnx.ValueInfo{info("x", 3)}, Outputs: []*onnx.ValueInfo{info("y", 3)}, Nodes: []*onnx.Node{node("Loop", "_ _ x", "y", graphAttribute("body", body))},
+		}))
+		return g.Outputs()[0].Owner().Op()
+	}
+	first, same := loop(1, "Add", "u"), loop(1, "Add", "u")
+	if !fgraph.OpsEqual(first, same) || fgraph.HashOp(first) != fgraph.HashOp(same) {
+		t.Error("equal bodies differ")
+	}
+	for _, other := range []fgraph.Op{loop(2, "Add", "u"), loop(1, "Mul", "u"), loop(1, "Add", "v")} {
+		if fgraph.OpsEqual(first, other) || fgraph.HashOp(first) == fgraph.HashOp(other) {
+			t.Errorf("%v: other bodies are equal, or have one hash", other)
+		}
 	}
 }
