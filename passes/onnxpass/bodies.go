@@ -24,7 +24,7 @@ type optimizeBodies struct{ name string }
 // each in the one before, are 2^d runs.
 const maxBodies = 1 << 10
 
-// maxRecorded bounds the bodies with records of their own, each of which takes 40 kB.
+// maxRecorded bounds the bodies with records of their own, each of which took 40 kB (2,048 loops, 30 November 2026).
 const maxRecorded = 1 << 6
 
 // bodiesLeft is the key of how many of them are left, which graphs in graphs have in common.
