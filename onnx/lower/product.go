@@ -116,14 +116,6 @@ func dynamicScale(x variable) (scale, z variable) {
 	return scale, tensor.Cast(point, array.Uint8)
 }
 
-// rounded rounds x to what it is as integers of 8 bits.
-func (c *call) rounded(x variable) variable {
-	scale, z := dynamicScale(x)
-	d := tensor.TypeOf(x).DType()
-	q := c.quantize(x, scale, z, onnx.Uint8)
-	return tensor.Mul(tensor.Sub(tensor.Cast(q, d), tensor.Cast(z, d)), scale)
-}
-
 // reduceAll reduces a tensor to a scalar.
 func reduceAll(op array.Reduction, x variable) variable {
 	if ndim(x) == 0 {

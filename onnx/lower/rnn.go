@@ -48,8 +48,13 @@ func (c *call) recurrence(gates int, functions ...string) *recurrence {
 	if c.text("direction", "forward") == "bidirectional" {
 		r.directions = 2
 	}
+	r.quantized = c.op.Name() == "com.microsoft.DynamicQuantizeLSTM"
 	if r.hidden == 0 {
-		r.hidden = c.dim(c.x(2), 2)
+		last := 2
+		if r.quantized {
+			last = 1
+		}
+		r.hidden = c.dim(c.x(2), last)
 	}
 	// Each direction has activations of its own, which the attribute lists one direction after the other.
 	names := make([]string, 0, r.directions*len(functions))
@@ -64,7 +69,6 @@ func (c *call) recurrence(gates int, functions ...string) *recurrence {
 		}
 	}
 	r.activate(names)
-	r.quantized = c.op.Name() == "com.microsoft.DynamicQuantizeLSTM"
 	if c.has(4) {
 		r.lengths = tensor.Cast(c.x(4), array.Int64)
 	}
@@ -287,7 +291,12 @@ func (r *recurrence) turned(x variable) variable {
 // weighted returns x W' for all gates and steps, which are one product, with the biases that are added to it, for the
 // steps in their order. For a GRU, which has no use for all gates together, there are as many parts.
 func (r *recurrence) weighted(d int, turn func(variable) variable) []variable {
-	y := tensor.Dot(r.x, tensor.Transpose(r.part(1, d)))
+	var y variable
+	if r.quantized {
+		y = r.timesCodes(r.x, 1, d)
+	} else {
+		y = tensor.Dot(r.x, tensor.Transpose(r.part(1, d)))
+	}
 	if r.has(3) {
 		y = tensor.Add(y, r.bias(d, 0))
 		if r.gates != 3 { // what a GRU resets has a bias
@@ -307,9 +316,17 @@ func (r *recurrence) weighted(d int, turn func(variable) variable) []variable {
 // sums returns x + h R' for all gates.
 func (r *recurrence) sums(d int, x, h variable) variable {
 	if r.quantized {
-		h = r.rounded(h)
+		return tensor.Add(x, r.timesCodes(h, 2, d))
 	}
 	return tensor.Add(x, r.fromState(h, d, 0, r.gates))
+}
+
+// timesCodes returns x times the weights that input k holds as integers, [directions, inputs, gates], with a scale and a
+// zero for each direction or gate. All of x becomes integers with one scale.
+func (r *recurrence) timesCodes(x variable, k, d int) variable {
+	scale, zero := dynamicScale(x)
+	sums := tensor.MatmulInteger(r.quantize(x, scale, zero, onnx.Uint8), r.part(k, d), zero, r.part(7+2*k, d))
+	return tensor.Mul(tensor.Cast(sums, array.Float32), tensor.Mul(scale, r.part(6+2*k, d)))
 }
 
 // biased adds the biases of the state to the sums of some gates.
@@ -335,29 +352,16 @@ func (c *call) rnn() []*value {
 }
 
 // quantizedLSTM is an LSTM whose weights are integers, and whose inputs become some: all in front of the steps, and in each
-// step the state. What is computed with numbers that are rounded like that is the same but for the last bits.
+// step the state.
 func (c *call) quantizedLSTM() []*value {
-	in := slices.Clone(c.in[:8])
-	x := c.x(0)
-	if c.has(4) { // steps that no item has don't count
-		used := tensor.Map(array.Lt, arange(c.shape(x)[0]), reduceAll(array.Max, c.integers(4)))
-		x = tensor.Mul(x, tensor.Cast(asDim(used, 0, 3), tensor.TypeOf(x).DType()))
-	}
-	in[0] = &value{v: c.rounded(x), elem: c.elem(0)}
-	for k := 1; k <= 2; k++ { // [directions, inputs, gates] for each direction or gate a scale
-		scale := 6 + 2*k
-		along := func(k int) variable {
-			v := tensor.Cast(c.x(k), array.Float32)
-			if ndim(v) == 1 {
-				return asDim(v, 0, 3)
-			}
-			return tensor.ExpandDims(v, 1)
-		}
-		w := tensor.Mul(tensor.Sub(tensor.Cast(c.x(k), array.Float32), along(scale+1)), along(scale))
-		in[k] = &value{v: tensor.SwapAxes(w, 1, 2), elem: onnx.Float}
+	if !c.has(4) {
+		return c.lstm()
 	}
 	plain := *c
-	plain.in = in
+	plain.in = slices.Clone(c.in)
+	x := c.x(0) // steps that no item has don't count
+	used := tensor.Map(array.Lt, arange(c.shape(x)[0]), reduceAll(array.Max, c.integers(4)))
+	plain.in[0] = &value{v: tensor.Mul(x, tensor.Cast(asDim(used, 0, 3), tensor.TypeOf(x).DType())), elem: c.elem(0)}
 	return plain.lstm()
 }
 
