@@ -83,20 +83,10 @@ func newIntegerWeights(set quantSet, w []int16, n, k int) *IntegerWeights {
 	for j := range shifts {
 		shifts[j] = shiftOf(w[j*k:][:k])
 	}
-	totals := make([]int, n)
 	for first := 0; first < k || first == 0 && k == 0; {
-		next := first
-		clear(totals)
-		// Products are at most 255 times a weight. A float32 has all integers below 2²⁴.
-		for ; next < k; next++ {
-			fits := true
-			for j, shift := range shifts {
-				totals[j] += magnitude(w[j*k+next]-shift) + magnitude(shift)
-				fits = fits && 255*totals[j] < 1<<24
-			}
-			if !fits {
-				break
-			}
+		next := k
+		for j, shift := range shifts {
+			next = first + exactTerms(w[j*k:][first:next], shift)
 		}
 		q.parts = append(q.parts, partOf(set, w, shifts, k, first, next))
 		if first = next; k == 0 {
@@ -104,6 +94,19 @@ func newIntegerWeights(set quantSet, w []int16, n, k int) *IntegerWeights {
 		}
 	}
 	return q
+}
+
+// exactTerms returns the number of terms of a column, from its first one on, whose products with bytes add up to what a
+// float32 has exactly.
+func exactTerms(w []int16, shift int16) int {
+	total := 0
+	for i, v := range w {
+		// Products are at most 255 times a weight. A float32 has all integers below 2²⁴.
+		if total += magnitude(v-shift) + magnitude(shift); 255*total >= 1<<24 {
+			return i
+		}
+	}
+	return len(w)
 }
 
 func magnitude(v int16) int { return int(max(v, -v)) }
