@@ -12,7 +12,8 @@ import (
 )
 
 // channelsLast returns the pass channels_last: convolutions of float32s with constant weights read
-// and write tensors whose channels are the last dimension, in place of the second. Then positions are
+// and write tensors whose channels are the last dimension, in place of the second, as those of integers
+// do anyway. Then positions are
 // rows of a product: weights are prepared once, what is added to a channel is added to a column, and
 // patches are gathered in long runs. What lies between convolutions is computed in the same layout,
 // so that nothing is copied there. The bits are the same.
@@ -33,16 +34,23 @@ type layouts struct {
 
 func moveChannels(ctx context.Context, h *rewrite.Handle) error {
 	l := &layouts{g: h.Graph(), last: make(map[*variable]*variable), views: make(map[*variable]*variable)}
-	if !hasOp(l.g, isConvolution) {
+	starts := func(op fgraph.Op) bool { return isConvolution(op) || isA[tensor.ConvLastIntegerOp](op) }
+	if !hasOp(l.g, starts) {
 		return nil
 	}
 	order := slices.Collect(l.g.Ordered())
 	// Everything moves because a convolution in front of it does.
-	first := slices.IndexFunc(order, func(a *apply) bool { return isConvolution(a.Op()) })
+	first := slices.IndexFunc(order, func(a *apply) bool { return starts(a.Op()) })
 	order = order[first:]
 	for i, a := range order {
 		if i%256 == 0 && ctx.Err() != nil {
 			return context.Cause(ctx)
+		}
+		if isA[tensor.DimShuffleOp](a.Op()) {
+			if err := l.view(h, a); err != nil {
+				return err
+			}
+			continue
 		}
 		v, err := tensor.Try(func() *variable { return l.moved(a) })
 		if err != nil || v == nil {
@@ -68,6 +76,23 @@ func moveChannels(ctx context.Context, h *rewrite.Handle) error {
 		if back != v {
 			l.last[back] = v
 		}
+	}
+	return nil
+}
+
+// view knows a result of a convolution of integers, whose channels are last, by the view that has them second. Where a
+// variable is known, it takes the place of its view with channels last.
+func (l *layouts) view(h *rewrite.Handle, a *apply) error {
+	x, order := a.Inputs()[0], a.Op().(tensor.DimShuffleOp).NewOrder()
+	if len(order) < 3 || len(order) != typeOf(x).NDim() {
+		return nil
+	}
+	switch last := l.last[x]; {
+	case last != nil && slices.Equal(order, tensor.ToLast(len(order))):
+		_, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: last})
+		return err
+	case x.Owner() != nil && isA[tensor.ConvLastIntegerOp](x.Owner().Op()) && slices.Equal(order, tensor.ToSecond(len(order))):
+		l.last[a.Out()] = x
 	}
 	return nil
 }

@@ -53,6 +53,23 @@ var productCases = []struct {
 		joined := tensor.Join(1, z, relu(tensor.Conv(z, float32s(r, 4, 1, 3, 3), nil, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}, 4)))
 		return tensor.Sum(joined, 2, 3)
 	}, "Epilogue ConvLast{2}{pads=1,1,1,1}; Epilogue ConvLast{2}; MaxPoolLast{3,3}{pads=1,1,1,1}; AveragePoolLast{2,2}{strides=2,1}{pads=1,1,1,0}; Epilogue ConvLast{2}{pads=1,1,1,1}{groups=4}; Join{3}; sum{axis=1,2}"},
+	{"convolutions of integers with what lies between them", func(r *rand.Rand, x variable) variable {
+		codes := func(x variable) variable {
+			return tensor.Cast(tensor.Map(array.Round, tensor.Mul(tensor.Number(50, x), x)), array.Int8)
+		}
+		zero := tensor.Cast(tensor.Int(0), array.Int8)
+		weights := func(shape ...int) variable {
+			w := array.New(array.Int8, shape...)
+			for i := range w.Len() {
+				w.SetInt(i, r.Int64N(256)-128)
+			}
+			return tensor.Constant(w)
+		}
+		y := tensor.Cast(tensor.ConvInteger(codes(x), weights(4, 6, 3, 3), zero, zero, tensor.Slide{Before: []int{1, 1}, After: []int{1, 1}}), array.Float32)
+		y = tensor.Mul(tensor.Sub(y, tensor.ReduceOver(array.Min, y, 0, 1, 2, 3)), float32s(r, 1, 4, 1, 1))
+		z := tensor.Cast(tensor.ConvInteger(codes(y), weights(4, 4, 1, 1), zero, zero, tensor.Slide{}), array.Float32)
+		return tensor.Join(1, y, z)
+	}, "Composite; cast{int8}; ConvLastInteger{2}{pads=1,1,1,1}; cast{float32}; min{axis=0,1,2,3}; Composite; ConvLastInteger{2}; cast{float32}; Join{3}"},
 	{"windows side by side, and positions that are repeated", func(r *rand.Rand, x variable) variable {
 		y := tensor.ConvTranspose(x, float32s(r, 6, 4, 2, 3), float32s(r, 4), tensor.Slide{Strides: []int{2, 3}}, nil, 1)
 		z := tensor.Repeat(tensor.Repeat(tensor.Conv(x, float32s(r, 4, 6, 1, 1), nil, tensor.Slide{}, 1), tensor.Int(2), 2), tensor.Int(3), 3)

@@ -62,7 +62,7 @@ func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
 // in 64 bits. A long sum of floats is made in blocks of a fixed number of terms, so its bits depend on the
 // shape and the strides of in alone. The error wraps ErrEmpty.
 func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
-	if r == Sum && ws.sumRows(out, in, axes) || ws.reduceStraight(r, out, in, axes) {
+	if r == Sum && ws.sumRows(out, in, axes) || ws.reduceStraight(r, out, in, axes) || ws.reduceInMemory(r, out, in, axes) {
 		return nil
 	}
 	switch {
@@ -81,6 +81,38 @@ func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 		ws.reduce(r, out, v, reduced)
 	}
 	return nil
+}
+
+// reduceInMemory is Reduce for the least or the greatest of all float32s of what lies in one piece, perhaps in another
+// order, as images with the channels last. It reports false if in does not, and does nothing.
+func (ws *Workspace) reduceInMemory(r Reduction, out, in *Array, axes Axes) bool {
+	x, ok := in.data.([]float32)
+	if !ok || r != Max && r != Min || in.Len() == 0 || axes != 1<<in.ndim-1 || in.ndim < 2 {
+		return false
+	}
+	m := in.InMemoryOrder()
+	if !m.Contiguous() || ws.Reduce(r, out, m.Reshape(in.Len()), 1) != nil {
+		return false
+	}
+	y := &Slice[float32](out)[0]
+	if *y != 0 && *y == *y {
+		return true
+	}
+	// Only the sign of a zero, and which NaN it is, depend on the order: those of the first one in the view. The least of what
+	// was rectified is a zero mostly, and the first one is not far.
+	var index [MaxDims]int
+	for at := in.offset; ; {
+		if v := x[at]; v == *y || v != v {
+			*y = v
+			return true
+		}
+		d := in.ndim - 1
+		for at += in.strides[d]; index[d] == in.shape[d]-1; at += in.strides[d] {
+			at, index[d] = at-in.shape[d]*in.strides[d], 0
+			d--
+		}
+		index[d]++
+	}
 }
 
 // reduce is Reduce for what sortAxes has returned.
