@@ -201,6 +201,9 @@ func (m *Tensor) size() (elements, bytes int64) {
 	return 0, 0
 }
 
+// oneLine is an excerpt of a text that may have several lines, such as a list of characters that a model reads.
+func oneLine(s string) string { return strings.ReplaceAll(fileio.Excerpt(s, 0), "\n", `\n`) }
+
 // Text returns the description as lines.
 func (x *Info) Text() string {
 	var b strings.Builder
@@ -209,13 +212,13 @@ func (x *Info) Text() string {
 		fmt.Fprintf(&b, "opset: %s\n", strings.TrimSpace(o.Domain+" "+strconv.FormatInt(o.Version, 10)))
 	}
 	if x.Producer != "" {
-		fmt.Fprintf(&b, "producer: %s\n", x.Producer)
+		fmt.Fprintf(&b, "producer: %s\n", oneLine(x.Producer))
 	}
 	for _, e := range x.Metadata {
-		fmt.Fprintf(&b, "metadata %s: %s\n", fileio.Excerpt(e.Key, 0), fileio.Excerpt(e.Value, 0))
+		fmt.Fprintf(&b, "metadata %s: %s\n", oneLine(e.Key), oneLine(e.Value))
 	}
 	for _, v := range x.Inputs {
-		fmt.Fprintf(&b, "input %s: %s\n", v.Name, v.Type)
+		fmt.Fprintf(&b, "input %s: %s\n", oneLine(v.Name), v.Type)
 	}
 	if n := len(x.Defaults); n > 0 {
 		list := strings.Join(x.Defaults[:min(n, shownDefaults)], ", ")
@@ -225,7 +228,7 @@ func (x *Info) Text() string {
 		fmt.Fprintf(&b, "inputs with a default: %s\n", list)
 	}
 	for _, v := range x.Outputs {
-		fmt.Fprintf(&b, "output %s: %s\n", v.Name, v.Type)
+		fmt.Fprintf(&b, "output %s: %s\n", oneLine(v.Name), v.Type)
 	}
 	fmt.Fprintf(&b, "initializers: %d, %d elements, %d bytes\n", x.Initializers, x.Elements, x.Bytes)
 	for _, f := range x.External {

@@ -408,6 +408,10 @@ nodes: 5
 	if diff := cmp.Diff(want, m.Info().Text()); diff != "" {
 		t.Error(diff)
 	}
+	m.Metadata[0].Value = "several\nlines"
+	if text := m.Info().Text(); !strings.Contains(text, "metadata key: several\\nlines\n") {
+		t.Error(text)
+	}
 	for typ, want := range map[*onnx.Type]string{
 		nil: "unknown",
 		{}:  "unknown",
