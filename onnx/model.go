@@ -3,6 +3,8 @@ package onnx
 import (
 	"math"
 	"strconv"
+	"strings"
+	"unicode"
 )
 
 // A Model is a ModelProto: a graph with the versions of the operators that it uses.
@@ -277,6 +279,19 @@ type Dim struct {
 	Param      string
 	Denotation string
 	message
+}
+
+// Size returns the number that d is, with no name, or -1 and the name that all sizes have that are equal to it, which is
+// empty if nothing is known of d. Some exporters write -1 for the number of what is not known, or one text, such as "?" or
+// "None", for all such sizes, which need not be equal then.
+func (d *Dim) Size() (n int64, name string) {
+	switch {
+	case d.Value != nil && *d.Value >= 0:
+		return *d.Value, ""
+	case d.Value == nil && d.Param != "None" && strings.ContainsFunc(d.Param, unicode.IsLetter):
+		return -1, d.Param
+	}
+	return -1, ""
 }
 
 // An ElementType is the type of sequences or of optional values.

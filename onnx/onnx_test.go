@@ -368,6 +368,24 @@ func TestDataTypes(t *testing.T) {
 	}
 }
 
+func TestDimSize(t *testing.T) {
+	for text, d := range map[string]onnx.Dim{
+		"7":        {Value: new(int64(7))},
+		"0":        {Value: new(int64(0)), Param: "n"},
+		"-1":       {Value: new(int64(-1))},
+		"-1 batch": {Param: "batch"},
+		"-1 N":     {Param: "N"},
+		"-1 ":      {Param: "?"},
+		"-1  ":     {Param: "-1"},
+		"-1   ":    {Param: "None"},
+		"-1    ":   {},
+	} {
+		if n, name := d.Size(); strings.TrimSpace(fmt.Sprint(n, " ", name)) != strings.TrimSpace(text) {
+			t.Errorf("%v: %d %q", d, n, name)
+		}
+	}
+}
+
 // Example prints the operators of a model, and writes it without its metadata.
 func Example() {
 	m := &onnx.Model{

@@ -3,7 +3,6 @@ package model
 import (
 	"fmt"
 	"maps"
-	"math"
 	"slices"
 	"strconv"
 	"strings"
@@ -155,10 +154,9 @@ func describe(list []*onnx.ValueInfo, fixed map[string]int) []Value {
 		}
 		v.Dims = make([]Dim, len(t.Tensor.Shape.Dims))
 		for k, d := range t.Tensor.Shape.Dims {
-			v.Dims[k] = Dim{-1, d.Param}
-			if d.Value != nil && *d.Value >= 0 { // some exporters write -1 for any size
-				v.Dims[k].Size = int(min(*d.Value, math.MaxInt))
-			} else if n, ok := fixed[d.Param]; ok {
+			n, name := d.Size()
+			v.Dims[k] = Dim{int(n), name}
+			if n, ok := fixed[name]; ok && name != "" {
 				v.Dims[k] = Dim{Size: n}
 			}
 		}
@@ -182,12 +180,12 @@ func fixSizes(g *onnx.Graph, sizes map[string]int) error {
 		g.Inputs[i], info.Type, typ.Tensor, t.Shape = &info, &typ, &t, &shape
 		shape.Dims = slices.Clone(shape.Dims)
 		for k, d := range shape.Dims {
-			name := d.Param
+			n, name := d.Size()
+			if n >= 0 {
+				continue
+			}
 			if name == "" {
 				name = fmt.Sprintf("%s.%d", in.Name, k)
-			}
-			if d.Value != nil && *d.Value >= 0 {
-				continue
 			}
 			open[name] = true
 			if n, ok := sizes[name]; ok {

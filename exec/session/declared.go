@@ -76,15 +76,16 @@ func fits(name string, t *onnx.TensorType, a *array.Array, known map[string]decl
 	}
 	for i, d := range dims {
 		n := a.Dim(i)
-		switch first, again := known[d.Param]; {
-		case d.Value != nil && *d.Value >= 0 && *d.Value != int64(n): // some exporters write -1 for any size
-			return fmt.Errorf("%w: %s is declared as %v, and has the shape %v: size %d should be %d", lower.ErrInput, fileio.Excerpt(name, 0), t, a.Shape(), i, *d.Value)
-		case d.Value != nil || d.Param == "" || known == nil:
+		size, symbol := d.Size()
+		switch first, again := known[symbol]; {
+		case size >= 0 && size != int64(n):
+			return fmt.Errorf("%w: %s is declared as %v, and has the shape %v: size %d should be %d", lower.ErrInput, fileio.Excerpt(name, 0), t, a.Shape(), i, size)
+		case symbol == "" || known == nil:
 		case again && first.size != n:
 			return fmt.Errorf("%w: %s is declared as %v, and has the shape %v: size %d should be %d, since %s is %d in %s", lower.ErrInput,
-				fileio.Excerpt(name, 0), t, a.Shape(), i, first.size, fileio.Excerpt(d.Param, 0), first.size, fileio.Excerpt(first.input, 0))
+				fileio.Excerpt(name, 0), t, a.Shape(), i, first.size, fileio.Excerpt(symbol, 0), first.size, fileio.Excerpt(first.input, 0))
 		case !again:
-			known[d.Param] = declaredSize{n, name}
+			known[symbol] = declaredSize{n, name}
 		}
 	}
 	return nil

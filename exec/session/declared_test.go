@@ -33,11 +33,11 @@ func TestDeclaredSizes(t *testing.T) {
 		constant("zero", array.Scalar(int64(0)), onnx.Int64),
 		node("ReduceSum", "x", "sum"), node("Neg", "y", "neg"), node("CastLike", "z like", "cast"), node("SequenceAt", "s zero", "at"), node("Identity", "o", "same"))
 	sequence := &onnx.Type{Sequence: &onnx.ElementType{Elem: floats("n", 2)}}
-	for i, typ := range []*onnx.Type{floats(2, 3), floats("n", ""), floats("n", -1), floats(3, 4), sequence, {Optional: &onnx.ElementType{Elem: floats("n")}}} {
+	for i, typ := range []*onnx.Type{floats(2, 3), floats("n", "?", "?"), floats("n", -1), floats(3, 4), sequence, {Optional: &onnx.ElementType{Elem: floats("n")}}} {
 		m.Graph.Inputs[i].Type = typ
 	}
 	run := session.New(m, session.Options{})
-	right := map[string][]int{"x": {2, 3}, "y": {4, 1}, "z": {4, 7}, "like": {1}, "s[0]": {4, 2}, "s[1]": {5, 2}, "o": {4}}
+	right := map[string][]int{"x": {2, 3}, "y": {4, 1, 3}, "z": {4, 7}, "like": {1}, "s[0]": {4, 2}, "s[1]": {5, 2}, "o": {4}}
 	for _, c := range []struct {
 		input string
 		shape []int
@@ -50,7 +50,7 @@ func TestDeclaredSizes(t *testing.T) {
 		{"x", []int{}, "x is declared as float[2, 3], with 2 dimensions, and has 0: []"},
 		{"z", []int{3, 7}, "z is declared as float[n, -1], and has the shape [3 7]: size 0 should be 4, since n is 4 in y"},
 		{"o", []int{3}, "o is declared as float[n], and has the shape [3]: size 0 should be 4, since n is 4 in y"},
-		{"y", []int{4, 9}, ""},
+		{"y", []int{4, 9, 2}, ""},
 		{"like", []int{2}, ""}, // only its type is read
 		{"s[1]", []int{1, 2}, ""},
 		{"s[1]", []int{1, 3}, "s[1] is declared as float[n, 2], and has the shape [1 3]: size 1 should be 2"},

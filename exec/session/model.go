@@ -1,6 +1,7 @@
 package session
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -114,11 +115,11 @@ func freed(g *onnx.Graph, inputs map[string]*array.Array) (request, bool) {
 			}
 			name := fmt.Sprintf("%s.%d", in.Name, i)
 			if s := in.Type.Tensor.Shape; s != nil && i < len(s.Dims) {
-				if d := s.Dims[i]; d.Value != nil && *d.Value >= 0 {
+				size, symbol := s.Dims[i].Size()
+				if size >= 0 {
 					continue
-				} else if d.Param != "" {
-					name = d.Param
 				}
+				name = cmp.Or(symbol, name)
 			}
 			r.shapes[in.Name][i], r.open = ir.Symbol(name), true
 		}

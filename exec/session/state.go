@@ -91,14 +91,19 @@ func (s *Session) NewStateful(states ...State) (*Stateful, error) {
 		r.states = append(r.states, state{State: st, axis: -1})
 	}
 	for _, in := range g.Inputs {
-		if shape := shapeOf(in); !r.isState(in.Name) && shape != nil && len(shape.Dims) > 0 && shape.Dims[0].Param != "" {
-			r.batch[shape.Dims[0].Param] = append(r.batch[shape.Dims[0].Param], in.Name)
+		if shape := shapeOf(in); !r.isState(in.Name) && shape != nil && len(shape.Dims) > 0 {
+			if _, name := shape.Dims[0].Size(); name != "" {
+				r.batch[name] = append(r.batch[name], in.Name)
+			}
 		}
 	}
 	for i := range r.states {
 		st := &r.states[i]
 		// A size that other inputs begin with is the batch, so the open one that is left counts positions.
-		st.axis = slices.IndexFunc(shapeOf(find(g.Inputs, st.Input)).Dims, func(d *onnx.Dim) bool { return d.Value == nil && r.batch[d.Param] == nil })
+		st.axis = slices.IndexFunc(shapeOf(find(g.Inputs, st.Input)).Dims, func(d *onnx.Dim) bool {
+			n, name := d.Size()
+			return n < 0 && r.batch[name] == nil
+		})
 	}
 	return r, nil
 }
@@ -273,16 +278,13 @@ func (r *Stateful) zeros(input string, inputs map[string]*array.Array) (*array.A
 	var shape []int
 	for _, d := range shapeOf(in).Dims {
 		// An open size that no input tells is that of positions, of which there are none yet.
-		n := 0
-		if d.Value != nil && *d.Value >= 0 {
-			n = int(*d.Value)
-		}
-		for _, name := range r.batch[d.Param] {
+		n, symbol := d.Size()
+		for _, name := range r.batch[symbol] {
 			if a := inputs[name]; a != nil && a.NDim() > 0 {
-				n = a.Dim(0)
+				n = int64(a.Dim(0))
 			}
 		}
-		shape = append(shape, n)
+		shape = append(shape, int(max(n, 0)))
 	}
 	a, err := lower.NewArray(in.Type.Tensor.Elem, shape...)
 	if err != nil {

@@ -31,11 +31,9 @@ func fromTensorProto(p *onnx.TensorType) Type {
 	}
 	dims := make([]Dim, len(p.Shape.Dims))
 	for i, d := range p.Shape.Dims {
-		if dims[i] = Symbol(d.Param); d.Value != nil {
-			dims[i] = Known(*d.Value)
-			if *d.Value < 0 { // some exporters write -1 for a size that is not known
-				dims[i] = UnknownDim
-			}
+		n, name := d.Size()
+		if dims[i] = Symbol(name); n >= 0 {
+			dims[i] = Known(n)
 		}
 	}
 	return NewType(p.Elem, dims...)
