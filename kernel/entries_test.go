@@ -176,6 +176,16 @@ var entries = map[string]func(a *arena, rows, cols int){
 		w.MulPatches(&x, 0, &Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
 	},
 	"Weights.Divisible": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Divisible() },
+	"Epilogue.Repeat": func(a *arena, rows, cols int) {
+		x, y := a.from(rows, inner(rows)), a.to(rows, cols)
+		(&Epilogue{ReLU: true}).Repeat(&x, NewWeights(a.from(cols, inner(rows))), &y)
+	},
+	"Repetition.Run": func(a *arena, rows, cols int) {
+		x, y := a.from(rows, inner(rows)), a.to(rows, cols)
+		if r := (&Epilogue{Bias: a.in(cols)}).Repeat(&x, NewWeights(a.from(cols, inner(rows))), &y); r != nil {
+			r.Run()
+		}
+	},
 	"Mul": func(a *arena, rows, cols int) {
 		k := inner(rows)
 		Mul(a.from(rows, k), a.from(cols, k), Epilogue{
