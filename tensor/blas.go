@@ -114,7 +114,14 @@ func (op dot22Op) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, er
 		if err := fitArgs(op, out[0], in[2:]); err != nil {
 			return err
 		}
-		return shapeFault(ws.MulRows(out[0], x, y, prepared(ws), e, in[2:]))
+		factor := prepared(ws)
+		if err := ws.MulRows(out[0], x, y, factor, e, in[2:]); err != nil {
+			return shapeFault(err)
+		}
+		if ws.Again != nil {
+			*ws.Again = ws.MulRowsAgain(out[0], x, factor, e, in[2:])
+		}
+		return nil
 	}, nil
 }
 

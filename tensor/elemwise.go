@@ -155,6 +155,9 @@ func elementwise(a *fgraph.Apply, p *array.Program, inplace []int8) Kernel {
 			}
 		}
 		ws.Map(p, out, in)
+		if ws.Again != nil {
+			*ws.Again = ws.MapAgain(p, out, in)
+		}
 		return nil
 	}
 }

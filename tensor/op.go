@@ -178,3 +178,15 @@ func OpOf(v *fgraph.Variable) fgraph.Op {
 	}
 	return nil
 }
+
+// Repeats reports whether kernels of an op set Workspace.Again, and make all that is not in place by Workspace.New.
+func Repeats(op fgraph.Op) bool {
+	switch o := op.(type) {
+	case Elemwise, *CompositeOp, Dot22Op:
+		return true
+	case *EpilogueOp:
+		_, ok := o.base.(Dot22Op)
+		return ok
+	}
+	return false
+}

@@ -141,6 +141,11 @@ func (a *Array) SharesMemory(b *Array) bool {
 	return a.dtype == b.dtype && kinds[a.dtype].sameMemory(a.data, b.data)
 }
 
+// Same reports whether the arrays are the same view of the same memory.
+func (a *Array) Same(b *Array) bool {
+	return a.ndim == b.ndim && a.offset == b.offset && a.shape == b.shape && a.strides == b.strides && a.SharesMemory(b)
+}
+
 // place returns the offset of element i in row-major order.
 func (a *Array) place(i int) int {
 	at := a.offset

@@ -11,10 +11,17 @@ import (
 // are one number: most maps of small networks, whose loop would take longer to prepare than to run. It
 // reports false if operands are not so, and computes nothing.
 func (ws *Workspace) straight(p *Program, n int, out, in []*Array) bool {
-	if n > blockSize || ws.Threads != nil && divide.Always.Load() {
+	if n > blockSize || ws.Threads != nil && divide.Always.Load() || !ws.loop.straight(p, n, out, in) {
 		return false
 	}
-	lp := &ws.loop
+	for i := range p.placed {
+		p.placed[i].run(ws.loop.lanes, n)
+	}
+	return true
+}
+
+// straight prepares the lanes for Map's straight.
+func (lp *loop) straight(p *Program, n int, out, in []*Array) bool {
 	if cap(lp.lanes) < len(p.slots) {
 		lp.lanes = make([]lane, len(p.slots))
 	}
@@ -41,9 +48,6 @@ func (ws *Workspace) straight(p *Program, n int, out, in []*Array) bool {
 	}
 	if numbers || len(p.slots) > len(in)+len(out) {
 		lp.allotStraight(p, n, out, in, numbers)
-	}
-	for i := range p.placed {
-		p.placed[i].run(lp.lanes, n)
 	}
 	return true
 }

@@ -30,6 +30,9 @@ type Workspace struct {
 	Next []*kernel.Weights
 	// Met, if it is not nil and points at an empty list, gets the prepared weights of the next product.
 	Met *[]*kernel.Weights
+	// Again, if it is not nil, gets what computes the op for the same headers again, and gives the same bits, from an op
+	// that has such a thing.
+	Again *func()
 	// Context ends ops that run graphs of their own, which may have any number of rounds. Nil never ends.
 	Context context.Context
 
