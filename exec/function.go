@@ -93,6 +93,8 @@ type FunctionOptions struct {
 	// Used is told of each constant when all that reads it has been computed for the first time: ops have
 	// then prepared what they need of it. It may give back memory that can be read again. It may be nil.
 	Used func(*array.Array)
+
+	fixed bool // most calls have the same arguments as the one before, and nobody keeps results
 }
 
 // A Function is a compiled tensor graph. It is immutable. Any number of goroutines may call it at
@@ -109,6 +111,7 @@ type Function struct {
 	slots     int
 	branches  int  // of IfElses
 	ahead     bool // a step is computed ahead, see planned
+	repeats   bool // a step does
 	called    atomic.Bool
 	idle      sync.Pool              // of Runners, for Call
 	kept      atomic.Pointer[Runner] // one of them, if sizes are open

@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/tensor"
@@ -27,6 +28,9 @@ type step struct {
 	moves  []bool  // of an IfElse, by input: its memory may become that of an output
 	plain  int     // the end of the plain steps from here on, see stretch; none if that is before
 	stands bool    // its output is a view that is the same in all calls with one plan of memory
+	// It reads and makes what has the same header in all calls with one plan of memory, and its op may say how it is
+	// computed again.
+	repeats bool
 }
 
 type room struct{ offset, bytes int }
@@ -107,7 +111,7 @@ func (c *compiler) kernel(a *fgraph.Apply) (tensor.Kernel, error) {
 		return tensor.Compile(a)
 	}
 	body, o := op.Body(), c.f.opts
-	inner, err := NewFunction(c.ctx, body.Inputs(), body.Outputs(), FunctionOptions{Optimizer: o.Optimizer, MaxBytes: o.MaxBytes, Check: o.Check})
+	inner, err := NewFunction(c.ctx, body.Inputs(), body.Outputs(), FunctionOptions{Optimizer: o.Optimizer, MaxBytes: o.MaxBytes, Check: o.Check, fixed: true})
 	if err != nil {
 		return nil, fmt.Errorf("its body: %w", err)
 	}
@@ -121,6 +125,12 @@ type bodyRunner struct{ r *Runner }
 func (b bodyRunner) Run(ws *array.Workspace, args ...*array.Array) ([]*array.Array, error) {
 	b.r.ws.Threads = ws.Threads
 	return b.r.Run(cmp.Or(ws.Context, context.Background()), args...)
+}
+
+// Again runs it for the arguments of the last call.
+func (b bodyRunner) Again(ws *array.Workspace) ([]*array.Array, error) {
+	b.r.ws.Threads = ws.Threads
+	return b.r.run(cmp.Or(ws.Context, context.Background()), time.Time{})
 }
 
 // step makes the step of an apply, and gives its outputs their slots.
@@ -216,25 +226,8 @@ func (f *Function) compile(ctx context.Context, g *fgraph.FunctionGraph) error {
 	}
 	f.doubt()
 	f.findPlain()
+	f.findRepeats()
 	return nil
-}
-
-// findPlain finds the steps that only have to call their kernels, and free nothing: they always run, outside of
-// regions, and all memory is planned. Of these it finds the views that stand.
-func (f *Function) findPlain() {
-	next, region := len(f.steps), f.regions
-	for i, s := range slices.Backward(f.steps) {
-		for len(region) > 0 && i < region[len(region)-1].first {
-			region = region[:len(region)-1]
-		}
-		within := len(region) > 0 && i < region[len(region)-1].next
-		if within || s.choice || s.ahead || len(s.before)+len(s.guard)+len(s.doubts)+len(s.free) > 0 {
-			next = i
-		}
-		f.steps[i].plain = next
-		// Memory of arguments and of results is another one in each call.
-		f.steps[i].stands = s.stands && next > i && f.settled(f.roots[s.out[0]]) && f.kinds[f.roots[s.out[0]]] == computed
-	}
 }
 
 // destroyMap returns the destroy map of an op, if it has one.

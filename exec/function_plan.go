@@ -177,7 +177,7 @@ func (f *Function) settled(slot int32) bool { return f.placed != nil && f.placed
 // settle gives the runner the memory of a plan.
 func (r *Runner) settle(p memoryPlan) {
 	f := r.f
-	r.settled, r.memory, r.stands = true, p, false
+	r.settled, r.memory, r.stands, r.again = true, p, false, nil
 	r.ws.MaxBytes = max(f.limit()-p.memory.Peak(), 1)
 	if p.homes == nil {
 		return

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"runtime/debug"
 	"slices"
 	"strings"
 	"time"
@@ -28,6 +27,7 @@ type Runner struct {
 	places  []array.Memory // by root, of what has a home
 	settled bool           // they are there
 	stands  bool           // so are the views of them that stand, from a call before
+	again   []func()       // by step: what computes it again, see Workspace.Again; nil until they are recorded
 	memory  memoryPlan     // that they follow
 	sizes   sizes          // of this call; empty if all are known
 	block   array.Block    // of them
@@ -112,6 +112,11 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	if err := r.accept(args); err != nil {
 		return nil, err
 	}
+	return r.run(ctx, start)
+}
+
+// run is Run for arguments that are accepted.
+func (r *Runner) run(ctx context.Context, start time.Time) ([]*array.Array, error) {
 	// Only now: if the arguments are bad, the results of the last call remain valid.
 	r.recycle()
 	first, err := r.fit()
@@ -123,7 +128,8 @@ func (r *Runner) Run(ctx context.Context, args ...*array.Array) ([]*array.Array,
 	}
 	r.ws.Context = ctx
 	err = r.compute(ctx)
-	if r.ws.Context = nil; err != nil {
+	r.ws.Context, r.ws.Again = nil, nil
+	if err != nil {
 		r.abandon()
 		return nil, err
 	}
@@ -155,6 +161,10 @@ func (r *Runner) compute(ctx context.Context) error {
 	// A stretch leaves out what only checks, profiles and the first call need, so each of these goes step by
 	// step.
 	plain := !r.poison && r.times == nil && used == nil && r.next != nil
+	record := plain && r.stands && r.again == nil && r.f.repeats
+	if record {
+		r.again = make([]func(), len(r.f.steps))
+	}
 	for i := 0; i < len(r.f.steps); i++ {
 		if len(regions) > 0 && regions[0].first == i {
 			if err := r.region(ctx, &regions[0]); err != nil {
@@ -162,7 +172,7 @@ func (r *Runner) compute(ctx context.Context) error {
 			}
 			i, regions = regions[0].next-1, regions[1:]
 		} else if next := r.f.steps[i].plain; plain && next > i {
-			if err := r.stretch(ctx, i, next); err != nil {
+			if err := r.stretch(ctx, i, next, record); err != nil {
 				return err
 			}
 			i = next - 1
@@ -176,38 +186,6 @@ func (r *Runner) compute(ctx context.Context) error {
 		}
 	}
 	return nil
-}
-
-// stretch computes the steps [i, next), which are plain, without asking for each of them what only others have,
-// and with one recover for all. They would otherwise take longer to get to than to compute, if they are small.
-func (r *Runner) stretch(ctx context.Context, i, next int) (err error) {
-	steps := r.f.steps
-	defer func() {
-		if p := recover(); p != nil {
-			err = r.panicked(&steps[i], p)
-		}
-	}()
-	for ; i < next; i++ {
-		o := &r.steps[i]
-		// An op may have made its output without the memory that it has a home in, and another one in each call.
-		if steps[i].stands && r.stands && o.out[0].SharesMemory(o.in[0]) {
-			continue
-		}
-		if ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		r.ws.Place(o.out, o.places, o.room)
-		r.ws.Next = r.next[i]
-		if err := steps[i].kernel(&r.ws, o.in, o.out); err != nil {
-			return applyError(r.f.graph, steps[i].apply, err)
-		}
-	}
-	return nil
-}
-
-// panicked returns the error of a step that panicked. The stack is still that of the panic.
-func (r *Runner) panicked(s *step, p any) error {
-	return applyError(r.f.graph, s.apply, fmt.Errorf("%w: %v\n%s", ErrPanic, p, debug.Stack()))
 }
 
 // accept stores the arguments and the shared values in their slots.
@@ -228,6 +206,10 @@ func (r *Runner) accept(args []*array.Array) error {
 		}
 		if err := f.types[i].Holds(a); err != nil {
 			return fmt.Errorf("%w: input %d (%s): %w", ErrArgument, i, f.graph.Inputs()[i].Name(), err)
+		}
+		// What was recorded, and views of arguments that stand, are of the same arguments only.
+		if f.opts.fixed && !r.headers[slot].Same(a) {
+			r.stands, r.again = false, nil
 		}
 		r.headers[slot] = *a
 	}
@@ -274,7 +256,7 @@ func (r *Runner) abandon() {
 	// A step that failed may have taken memory that no slot shows. Which buffers are whole can't be
 	// told from here, so the workspace begins anew, which costs one call's allocations.
 	// What the next call does not compute must not seem to have memory of it.
-	r.ws, r.stands = array.Workspace{MaxBytes: r.ws.MaxBytes, Threads: r.ws.Threads}, false
+	r.ws, r.stands, r.again = array.Workspace{MaxBytes: r.ws.MaxBytes, Threads: r.ws.Threads}, false, nil
 	for slot, kind := range r.f.kinds {
 		if kind != foreign {
 			r.headers[slot] = array.Array{}

@@ -18,5 +18,8 @@ type Nesting interface {
 // A BodyRunner computes the outputs of a graph for values of its inputs, with the context and the threads of the
 // workspace of the op.
 type BodyRunner interface {
+	// Run returns the outputs, which have no memory in common with the arguments.
 	Run(ws *array.Workspace, args ...*array.Array) ([]*array.Array, error)
+	// Again is Run for the arguments of the last one: the headers are the same, but elements may be others.
+	Again(ws *array.Workspace) ([]*array.Array, error)
 }

@@ -31,7 +31,6 @@ type rounds struct {
 	carried, scanned, fixed, stacked int
 	types                            []tensor.Type
 	all                              bool
-	stackOf                          []int // by carried value: the stack that has it, if all rounds are there; -1 if none
 }
 
 // String returns for example Rounds{9 applies}.
@@ -58,63 +57,85 @@ func (op roundsOp) Body() *fgraph.FunctionGraph { return op.body }
 
 // Compile returns a kernel that interprets the body.
 func (op roundsOp) Compile(a *fgraph.Apply) (tensor.Kernel, error) {
-	return op.CompileBody(a, func() tensor.BodyRunner { return interp.Body{Graph: op.body} })
+	return op.CompileBody(a, func() tensor.BodyRunner { return &interp.Body{Graph: op.body} })
 }
 
 // CompileBody returns the kernel.
 func (op roundsOp) CompileBody(_ *fgraph.Apply, newRunner func() tensor.BodyRunner) (tensor.Kernel, error) {
-	runners := &sync.Pool{New: func() any { return newRunner() }}
+	runners := &sync.Pool{New: func() any { return op.newRunner(newRunner()) }}
 	return func(ws *array.Workspace, in, out []*array.Array) error {
-		r := runners.Get().(tensor.BodyRunner)
+		r := runners.Get().(*roundsRunner)
 		defer runners.Put(r)
-		return op.run(r, ws, in, out)
+		return r.run(ws, in, out)
 	}, nil
 }
 
-// A stack is the memory of what rounds stack.
+// A roundsRunner runs a loop. What differs from round to round is copied to where the body has read it before, since small
+// rounds take longer to look at their arguments than to copy them, unless that is large.
+type roundsRunner struct {
+	roundsOp
+	body   tensor.BodyRunner
+	number *array.Array
+	kept   []*array.Array // what is carried, then items
+}
+
+func (op roundsOp) newRunner(body tensor.BodyRunner) *roundsRunner {
+	return &roundsRunner{roundsOp: op, body: body, number: array.Scalar(int64(0)), kept: make([]*array.Array, op.carried+op.scanned)}
+}
+
+// copiedBytes bounds what is copied for each argument.
+const copiedBytes = 1 << 14
+
+// keep returns memory for an array that later calls have, too, nil if it would be large or there are no elements.
+func (r *roundsRunner) keep(k int, dtype array.DType, shape []int) *array.Array {
+	if a := r.kept[k]; a != nil && a.DType() == dtype && slices.Equal(a.Shape(), shape) {
+		return a
+	}
+	if n := array.Unmade(dtype, shape...).Bytes(); n == 0 || n > copiedBytes || dtype == array.String {
+		return nil
+	}
+	r.kept[k] = array.New(dtype, shape...)
+	return r.kept[k]
+}
+
+// A stack is what rounds stack, where only the end says how many there are.
 type stack struct {
-	list  []*array.Array // of the rounds, where only the end says how many there are
+	list  []*array.Array // of the rounds
 	bytes int64          // in it
-	parts [2]array.Array // of the result, by odd and even rounds, where all are known to come
 }
 
 // roundCost is what a round takes besides its graph, in picoseconds: 1 µs (Zen 5, 2026-11-28).
 const roundCost = 1e6
 
-func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*array.Array) error {
+func (r *roundsRunner) run(ws *array.Workspace, in, out []*array.Array) error {
 	most, more := in[0].Int(0), in[1].Int(0) != 0
-	numbers := make([]int64, 1)
-	number := array.Of(numbers)
-	args := append([]*array.Array{number}, in[2:]...)
-	carried, scanned := args[1:1+op.carried], in[2+op.carried:][:op.scanned]
-	// A round reads what the one before made, while it makes the next. So there are two memories for each
-	// carried value, in turns: that of the result, and another one. What is stacked as well has one in each round.
-	memory := make([][2]*array.Array, op.carried)
+	args := slices.Clone(in[1:])
+	args[0] = r.number
+	carried, items := args[1:][:r.carried], args[1+r.carried:][:r.scanned]
 	for i, a := range carried {
 		if err := ws.New(out[i], a.DType(), a.Shape()...); err != nil {
 			return err
 		}
-		if memory[i][0] = out[i]; op.stackOf[i] >= 0 {
-			continue
+		if carried[i] = r.keep(i, a.DType(), a.Shape()); carried[i] == nil {
+			carried[i] = out[i]
 		}
-		spare := new(array.Array)
-		if err := ws.New(spare, a.DType(), a.Shape()...); err != nil {
-			return err
+		array.CopyTo(carried[i], a)
+	}
+	scanned, views := in[2+r.carried:][:r.scanned], make([]array.Array, r.scanned)
+	same := true // the arguments of all rounds have the same headers
+	for i, a := range scanned {
+		if items[i] = r.keep(r.carried+i, a.DType(), a.Shape()[1:]); items[i] == nil {
+			items[i], same = &views[i], false
 		}
-		defer ws.Release(spare)
-		memory[i][1] = spare
 	}
-	stacks, items := make([]stack, op.stacked), make([]array.Array, op.scanned)
-	for i := range items {
-		args[1+op.carried+i] = &items[i]
-	}
+	stacks := make([]stack, r.stacked)
 	ctx := ws.Context
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	work, cost := tensor.WorkOf(ctx), 0.0
 	if work != nil {
-		cost = roundCost + tensor.GraphCost(op.body)
+		cost = roundCost + tensor.GraphCost(r.roundsOp.body)
 	}
 	// Without a limit most is negative, and n never meets it.
 	n := int64(0)
@@ -125,29 +146,28 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 		if err := work.Spend(cost); err != nil {
 			return fmt.Errorf("round %d: %w", n, err)
 		}
-		numbers[0] = n
+		r.number.SetInt(0, n)
 		for i, a := range scanned {
-			a.RangeTo(&items[i], array.Range{Start: int(n), Drop: true})
+			if items[i] == &views[i] {
+				a.RangeTo(items[i], array.Range{Start: int(n), Drop: true})
+			} else {
+				array.RowTo(items[i], a, int(n))
+			}
 		}
-		values, err := r.Run(ws, args...)
+		values, err := r.round(ws, args, n > 0 && same)
 		if err != nil {
 			return fmt.Errorf("round %d: %w", n, err)
 		}
-		if !op.all {
+		if !r.all {
 			more, values = values[0].Int(0) != 0, values[1:]
 		}
-		for i, a := range values[op.carried:] {
-			if err := op.push(ws, &stacks[i], a, out[op.carried+i], int(n), int(most)); err != nil {
+		for i, a := range values[r.carried:] {
+			if err := r.push(ws, &stacks[i], a, out[r.carried+i], int(n), int(most)); err != nil {
 				return err
 			}
 		}
-		for i, a := range values[:op.carried] {
-			if k := op.stackOf[i]; k >= 0 {
-				carried[i] = &stacks[k].parts[n&1]
-			} else {
-				carried[i] = memory[i][n&1]
-				array.CopyTo(carried[i], a)
-			}
+		for i, a := range values[:r.carried] {
+			array.CopyTo(carried[i], a)
 		}
 	}
 	for i, a := range carried {
@@ -155,7 +175,15 @@ func (op roundsOp) run(r tensor.BodyRunner, ws *array.Workspace, in, out []*arra
 			array.CopyTo(out[i], a)
 		}
 	}
-	return op.join(ws, stacks, out[op.carried:], int(n))
+	return r.join(ws, stacks, out[r.carried:], int(n))
+}
+
+// round runs the body, perhaps for the same headers as in the round before.
+func (r *roundsRunner) round(ws *array.Workspace, args []*array.Array, same bool) ([]*array.Array, error) {
+	if same {
+		return r.body.Again(ws)
+	}
+	return r.body.Run(ws, args...)
 }
 
 // push adds what round n made to a stack: a copy, since the next round uses the memory again. out is the result.
@@ -172,9 +200,7 @@ func (op roundsOp) push(ws *array.Workspace, s *stack, a, out *array.Array, n, m
 			return err
 		}
 	}
-	part := &s.parts[n&1]
-	out.RangeTo(part, array.Range{Start: n, Drop: true})
-	array.CopyTo(part, a)
+	array.ToRow(out, n, a)
 	return nil
 }
 
@@ -194,8 +220,7 @@ func (op roundsOp) join(ws *array.Workspace, stacks []stack, out []*array.Array,
 			return err
 		}
 		for n, a := range s.list {
-			out[i].RangeTo(&s.parts[0], array.Range{Start: n, Drop: true})
-			array.CopyTo(&s.parts[0], a)
+			array.ToRow(out[i], n, a)
 		}
 	}
 	return nil
@@ -243,10 +268,6 @@ func (c *call) rounds(p looped) []*value {
 		op.types = append(op.types, c.loopResult(p, i, v, given))
 		outputs = append(outputs, v.v)
 		results = append(results, &value{elem: v.elem})
-	}
-	op.stackOf = make([]int, op.carried)
-	for i := range op.stackOf {
-		op.stackOf[i] = slices.IndexFunc(made[op.carried:], func(v *value) bool { return op.all && v.v == made[i].v })
 	}
 	fixed := invariants(given, outputs)
 	op.fixed = len(fixed)

@@ -156,10 +156,16 @@ func (in *Interpreter) step(s *State, n int) error {
 }
 
 // A Body computes a graph that an op holds, see tensor.Nesting.
-type Body struct{ Graph *fgraph.FunctionGraph }
+type Body struct {
+	Graph *fgraph.FunctionGraph
+	args  []*array.Array
+}
+
+// Again is Run for the arguments of the last one.
+func (b *Body) Again(ws *array.Workspace) ([]*array.Array, error) { return b.Run(ws, b.args...) }
 
 // Run returns the values of the outputs.
-func (b Body) Run(ws *array.Workspace, args ...*array.Array) ([]*array.Array, error) {
+func (b *Body) Run(ws *array.Workspace, args ...*array.Array) ([]*array.Array, error) {
 	ctx := cmp.Or(ws.Context, context.Background())
 	in := New(ctx)
 	in.work = tensor.WorkOf(ctx)
@@ -169,5 +175,12 @@ func (b Body) Run(ws *array.Workspace, args ...*array.Array) ([]*array.Array, er
 	for i, v := range b.Graph.Inputs() {
 		in.Set(v, args[i])
 	}
-	return in.Values(b.Graph.Outputs())
+	b.args = args
+	list, err := in.Values(b.Graph.Outputs())
+	for i, a := range list {
+		if slices.ContainsFunc(args, a.Overlaps) {
+			list[i] = a.Clone()
+		}
+	}
+	return list, err
 }
