@@ -9,7 +9,10 @@ import (
 )
 
 // linearRules are the rules of products of matrices that need no BLAS.
-var linearRules = goRules{"local_dot_to_mul": {onOp(tensor.DotOp{}), nil, 0, dotToMul}}
+var linearRules = goRules{
+	"local_dot_to_mul":     {onOp(tensor.DotOp{}), nil, 0, dotToMul},
+	"local_dot_of_one_hot": {slices.Concat(onOp(tensor.DotOp{}), onOp(tensor.Dot22Op{})), of(onElemwise), 3, dotOfOneHot},
+}
 
 func dotToMul(c *rewrite.Context, n *apply) (result, error) {
 	x, y := n.Inputs()[0], n.Inputs()[1]
@@ -33,6 +36,52 @@ func dotToMul(c *rewrite.Context, n *apply) (result, error) {
 		v = withoutAxes(v, 1)
 	}
 	return replace(c, n, v)
+}
+
+func dotOfOneHot(c *rewrite.Context, n *apply) (result, error) {
+	x, weights := n.Inputs()[0], tensor.ConstantOf(n.Inputs()[1])
+	if weights == nil || weights.NDim() != 2 || typeOf(x).NDim() != 2 || weights.DType() != dtypeOf(n.Out()) || !weights.DType().IsFloat() {
+		return c.Miss("the second factor is no constant matrix of floats"), nil
+	}
+	rows, cols := weights.Dim(0), weights.Dim(1)
+	index := hotIndex(x, rows)
+	if index == nil {
+		return c.Miss("the rows of the first factor are not of one 1 among zeros"), nil
+	}
+	table := array.New(weights.DType(), rows+1, cols) // the last row is for indexes out of range
+	for i := range weights.Len() {
+		v := weights.Float(i)
+		if v-v != 0 {
+			return c.Miss("0 times an element is NaN"), nil
+		}
+		table.SetFloat(i, v+0) // a sum that begins with 0 is not -0
+	}
+	index = tensor.Cast(withoutAxes(index, 2), array.Int64)
+	inside := tensor.Map(array.And, tensor.Map(array.Ge, index, tensor.Int(0)), tensor.Map(array.Lt, index, tensor.Int(rows)))
+	return replace(c, n, tensor.Take(tensor.Constant(table), tensor.Switch(inside, index, tensor.Int(rows))))
+}
+
+// hotIndex returns the column of integers that tells where in each of n columns the only 1 of x is, nil if that is not so.
+func hotIndex(x *variable, n int) *variable {
+	cast := elem(x, array.Cast)
+	if cast == nil {
+		return nil
+	}
+	eq := elem(cast.Inputs()[0], array.Eq)
+	if eq == nil {
+		return nil
+	}
+	for k, v := range eq.Inputs() {
+		index, columns := eq.Inputs()[1-k], tensor.ConstantOf(v)
+		counts := columns != nil && typeOf(v).Dim(0) == 1 && columns.Dim(1) == n && isInteger(index) && typeOf(index).Dim(1) == 1
+		for i := 0; counts && i < n; i++ {
+			counts = columns.Float(i) == float64(i)
+		}
+		if counts {
+			return index
+		}
+	}
+	return nil
 }
 
 // withSingle returns v with size 1 in a dimension, which is known to have no other.
