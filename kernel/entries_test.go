@@ -175,6 +175,13 @@ var entries = map[string]func(a *arena, rows, cols int){
 		x.Data = a.in(channels * rows)
 		w.MulPatches(&x, 0, &Epilogue{Bias: a.in(cols)}, a.to(rows, cols))
 	},
+	"Patches.MulPatchesGroups": func(a *arena, rows, cols int) {
+		const channels = 3
+		w := []*Weights{NewWeights(a.from(cols, 2*channels)), NewWeights(a.from(cols, 2*channels))}
+		x := Patches{Pixel: 2 * channels, Channels: channels, In: [3]int{1, 1, rows}, Out: [3]int{1, 1, max(rows, 1)}, Size: [3]int{1, 1, 2}, Stride: [3]int{1, 1, 1}, Dilation: [3]int{1, 1, 1}}
+		x.Data = a.in(2 * channels * rows)
+		x.MulPatchesGroups(0, w, &Epilogue{Bias: a.in(2 * cols)}, a.to(rows, 2*cols))
+	},
 	"Weights.Divisible": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Divisible() },
 	"Epilogue.Repeat": func(a *arena, rows, cols int) {
 		x, y := a.from(rows, inner(rows)), a.to(rows, cols)

@@ -84,8 +84,9 @@ type product struct {
 	mul  float32 // a factor of the sums
 	y    Matrix
 
-	patches    *Patches // x, or nil
-	firstPatch int      // of y
+	patches    *Patches   // x, or nil
+	firstPatch int        // of y
+	groups     []*Weights // of groups of channels, of which y, the segment and patches are the first; nil if there is one
 	table      runTable
 
 	parts   []part
@@ -338,12 +339,15 @@ func (p *product) group(first, last, j, cols int) {
 			if part.lanes > 0 {
 				p.narrowSums(part, i, p.t.rows)
 			}
-			if both {
+			switch {
+			case p.groups != nil:
+				p.runGroups(part, n, i)
+			case both:
 				p.aim(part, j, cols/width, width)
 				p.run(part, n, i, j)
 				p.aim(part, j+cols-rest, 1, rest)
 				p.run(part, n, i, j+cols-rest)
-			} else {
+			default:
 				p.run(part, n, i, j)
 			}
 			at, i = at+n, i+n*p.t.rows

@@ -41,6 +41,53 @@ func (p *Weights) MulPatches(x *Patches, first int, ep *Epilogue, y Matrix) {
 	product.compute(ws)
 }
 
+// MulPatchesGroups is MulPatches for groups of channels that follow each other in x and in y, each with its own weights, of one
+// shape. It reports false, and does nothing, unless groups have few weights: then finding patches takes as long as multiplying
+// them, and all groups have theirs equally far apart.
+func (x *Patches) MulPatchesGroups(first int, weights []*Weights, ep *Epilogue, y Matrix) bool {
+	w, set := weights[0], currentSet()
+	n, k := w.shape()
+	if y.Cols != n*len(weights) {
+		panic(errShape)
+	}
+	checkApart(&y)
+	checkEpilogue(ep, &y)
+	if y.Rows == 0 || y.Cols == 0 {
+		return true
+	}
+	if x.check(first, y.Rows, k); x.Channels*len(weights) > x.Pixel || len(x.Data)%x.Pixel != 0 {
+		panic(errShape)
+	}
+	if set == blasSet || n > set.panelCols() || k > maxTerms || w.isNarrow() || 4*n*k*len(weights) > minGroup || panelBytes(set, k) > longPanel {
+		return false
+	}
+	for _, v := range weights {
+		if cols, steps := v.shape(); cols != n || steps != k || v.set != set {
+			return false
+		}
+	}
+	ws := getWorkspace()
+	defer ws.put()
+	ws.segs[0] = Segment{W: w}
+	part := Matrix{Rows: y.Rows, Cols: n, Stride: y.Stride, Data: y.Data}
+	product := ws.begin(set, ws.segs[:], ep, 1, &part)
+	product.patches, product.firstPatch, product.groups, product.ep.Next = x, first, weights, nil
+	product.compute(ws)
+	return true
+}
+
+// runGroups computes n tiles, which begin at row i, for each group of channels.
+func (p *product) runGroups(part *part, n, i int) {
+	t, cols := &p.t, p.y.Cols
+	move := t.move
+	for g, w := range p.groups {
+		t.w, t.wStep, t.wSkip = w.panel(0, t.vecs*p.set.lanes(), part.k0, t.k)
+		t.pointAt(&p.ep, g*cols)
+		t.move = move + uintptr(4*g*p.patches.Channels)
+		p.run(part, n, i, g*cols)
+	}
+}
+
 // Divisible reports whether products can be divided along k: see the function Divisible.
 func (p *Weights) Divisible() bool {
 	_, k := p.shape()
@@ -209,7 +256,7 @@ func (p *product) reserveRuns(ws *workspace) {
 		ws.runs = make([]runs, inner+other)
 	}
 	ws.runs = ws.runs[:inner+other]
-	*table = runTable{inner: ws.runs[:inner], other: ws.runs[inner:], zeros: ws.floats(x.line())}
+	*table = runTable{inner: ws.runs[:inner], other: ws.runs[inner:], zeros: ws.floats(x.line() + len(p.groups)*x.Channels)}
 	clear(table.zeros)
 	for d := range table.lo {
 		table.lo[d], table.hi[d] = x.inner(d)

@@ -3,6 +3,7 @@ package kernel
 import (
 	"fmt"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
@@ -76,6 +77,50 @@ func TestMulPatches(t *testing.T) {
 				gapsIntact(t, got)
 				equalBits(t, fmt.Sprintf("%s, %d: %d rows from %d on, %d columns, %d channels %d apart of %v, window %v, strides %v, dilations %v, before %v",
 					set, trial, rows, first, n, channels, x.Pixel, x.In, x.Size, x.Stride, x.Dilation, x.Before), got, want)
+			}
+		}
+	}
+}
+
+// TestMulPatchesGroups: groups of channels side by side have the bits of one after the other, for any number of threads.
+func TestMulPatchesGroups(t *testing.T) {
+	divided(t)
+	defer func(s kernelSet) { bestSet = s }(bestSet)
+	r := newRand()
+	for _, bestSet = range supportedSets() {
+		for trial := range longtest.Of(30, 200) {
+			groups, channels, n := 2+r.IntN(5), 1+r.IntN(9), 1+r.IntN(20)
+			x, rows := randomPatches(t, r, groups*channels, trial%3 == 0)
+			x.Channels = channels
+			x.Data = slices.Grow(x.Data, x.Pixel)[:(len(x.Data)+x.Pixel-1)/x.Pixel*x.Pixel]
+			k := channels * x.Size[0] * x.Size[1] * x.Size[2]
+			var weights []*Weights
+			for range groups {
+				weights = append(weights, newWeights(bestSet, random(r, n, k, 2), false))
+			}
+			first := r.IntN(rows)
+			rows = min(1+r.IntN(rows-first), 40)
+			want, got := random(r, rows, n*groups, 1), random(r, rows, n*groups, 1)
+			ep := Epilogue{ReLU: trial%2 == 0, Bias: random(r, 1, n*groups, 0).Data}
+			if trial%4 == 0 {
+				ep.Alpha, ep.Residual = 0.66, random(r, rows, n*groups, 1)
+			}
+			for g, w := range weights {
+				one, alone := *x, ep
+				one.Data, alone.Bias = x.Data[g*channels:], ep.Bias[g*n:][:n]
+				if ep.Alpha != 0 {
+					alone.Residual = Cols(ep.Residual, g*n, n)
+				}
+				w.MulPatches(&one, first, &alone, Cols(want, g*n, n))
+			}
+			for _, ep.Threads = range []*Threads{nil, NewThreads(3)} {
+				done := x.MulPatchesGroups(first, weights, &ep, got)
+				if few := bestSet != blasSet && n <= bestSet.panelCols() && !isNarrow(n, k); done != few {
+					t.Errorf("%s: %d of %d columns and %d steps: %t", bestSet, groups, n, k, done)
+				}
+				if gapsIntact(t, got); done {
+					equalBits(t, fmt.Sprintf("%s, %d: %d groups of %d columns, %d channels", bestSet, trial, groups, n, channels), got, want)
+				}
 			}
 		}
 	}

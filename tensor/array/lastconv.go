@@ -14,7 +14,8 @@ const (
 // LastWeights are weights of convolutions with channels last, prepared once. Any number of
 // goroutines may use them.
 type LastWeights struct {
-	groups []*Factor
+	groups  []*Factor
+	kernels []*kernel.Weights // of the groups
 }
 
 // NewLastWeights prepares weights, [window…, C/groups, M], which must not change any more. It returns
@@ -34,13 +35,14 @@ func NewLastWeights(weights *Array, groups int, t *kernel.Threads) *LastWeights 
 	}
 	p := &LastWeights{}
 	for g := range groups {
-		if !turned {
-			p.groups = append(p.groups, NewFactor(c.weightsOf(g), t))
-			continue
+		var f *Factor
+		if turned {
+			f = &Factor{rows: c.terms, cols: c.out}
+			f.weights.SetWindows(t, general32(first.rowsAt(g*c.out*c.terms, c.out, c.terms, c.terms)), c.terms/in)
+		} else {
+			f = NewFactor(c.weightsOf(g), t)
 		}
-		f := &Factor{rows: c.terms, cols: c.out}
-		f.weights.SetWindows(t, general32(first.rowsAt(g*c.out*c.terms, c.out, c.terms, c.terms)), c.terms/in)
-		p.groups = append(p.groups, f)
+		p.groups, p.kernels = append(p.groups, f), append(p.kernels, &f.weights)
 	}
 	return p
 }

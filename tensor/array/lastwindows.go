@@ -20,6 +20,10 @@ func (c *lastConvolution) windows() error {
 	}
 	return c.blocks(4*c.groups*c.out, bytes, minLastRows, func(c *lastConvolution, first, n int) error {
 		x, m := &c.patches, c.groups*c.out
+		x.Data = Slice[float32](c.x)
+		if c.groups > 1 && x.MulPatchesGroups(first, c.prepared.kernels, c.complete.of(first, n, 0, m), kernel.Matrix{Rows: n, Cols: m, Stride: m, Data: Slice[float32](c.y)[first*m:][:n*m]}) {
+			return nil
+		}
 		for g := range c.groups {
 			x.Data = Slice[float32](c.x)[g*c.in:]
 			y := kernel.Matrix{Rows: n, Cols: c.out, Stride: m, Data: Slice[float32](c.y)[first*m+g*c.out:][:(n-1)*m+c.out]}
