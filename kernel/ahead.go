@@ -9,20 +9,17 @@ import "unsafe"
 const (
 	// lineBytes is the size of a cache line.
 	lineBytes = 4 * cacheLine
-	// minTiles is the least number of tiles that fetch ahead. With fewer, reading the block takes
-	// most of the time, and fetches would only delay it: products of one row took 1.1 times as long
-	// (Zen 5, November 2026).
-	minTiles = 3
+	// minTiles is the least number of tiles that fetch ahead. A single tile fetches for itself: see
+	// fetchOwn.
+	minTiles = 2
 )
 
-// fetches returns how many lines a kernel fetches in some steps of a panel: as many as four tiles
-// need to fetch a panel as large.
+// fetches returns how many lines a kernel fetches in some steps of a panel: a line of each, which with
+// AVX2 is a step of a panel. With a line of four steps, products of 12 rows and weights in memory took
+// 1.2 times as long (Zen 4, 2026-11-30).
 func (s kernelSet) fetches(steps int) int {
-	switch s {
-	case avx512Set:
+	if s == avx512Set || s == avx2Set {
 		return steps
-	case avx2Set:
-		return steps / 4
 	}
 	return 0
 }
@@ -222,12 +219,18 @@ func (t *tile) fetchResult(set kernelSet) {
 	}
 }
 
-// ownAhead is how many steps ahead a tile fetches W for itself.
-const ownAhead = 10
+// ownAhead is how many steps ahead a tile of AVX-512 or AVX2 fetches W for itself.
+func (s kernelSet) ownAhead() uintptr {
+	if s == avx512Set {
+		return 10
+	}
+	return 128
+}
 
-// fetchOwn lets a tile that meets W alone, which is read from memory, fetch W itself: a line of each
-// step, the first one, since the processor then finds the others. With AVX2 it finds all of them, and
-// products of one row took 1.03 times as long (Zen 4, 2026-11-29).
-func (t *tile) fetchOwn() {
-	t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t.w))+ownAhead*t.wStep, t.wStep, 0
+// fetchOwn lets a tile that meets W alone fetch W itself: a line of each step, the first one, since the
+// processor then finds the others. With AVX2 that is all of the step: products of 2 to 6 rows and weights
+// in memory took 1.3 to 1.5 times as long without, and 1.2 times with half the distance, but those of one
+// row take 1.03 times as long with it (Zen 4, 2026-11-30).
+func (t *tile) fetchOwn(set kernelSet) {
+	t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t.w))+set.ownAhead()*t.wStep, t.wStep, 0
 }

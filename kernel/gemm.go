@@ -164,7 +164,7 @@ func (p *product) plan(ws *workspace) {
 		case len(p.segs) == 1:
 			p.cols = p.set.padded(p.y.Cols)
 		}
-		p.alone = 4*k*p.y.Cols > cacheBytes && p.set == avx512Set
+		p.alone = p.set == avx512Set && 4*k*p.y.Cols > cacheBytes || p.set == avx2Set && p.y.Rows > 1
 	}
 	p.divided = steps > 0
 	p.parts = ws.parts[:0]
@@ -395,7 +395,7 @@ func (p *product) run(part *part, n, i, j int) {
 	t.pointAtResidual(&p.ep, i, j)
 	switch {
 	case p.alone:
-		t.fetchOwn()
+		t.fetchOwn(p.set)
 	case p.far && part.to == inY && p.ahead.canWait(t):
 		t.fetchResult(p.set)
 	default:

@@ -91,7 +91,7 @@ type work struct {
 
 const (
 	// readRate is how many bytes of weights cost a share a nanosecond, beside what it computes: they
-	// are fetched ahead, but not always in time, and with few tiles not at all (farRate). foreignRow
+	// are fetched ahead, but not always in time, and hardly with fewer than manyToFetch tiles (farRate). foreignRow
 	// is what a row of x costs of which another thread has made a piece, in nanoseconds: a processor
 	// waits for the beginning of the piece, which is in the cache of another one, and foresees the
 	// rest.
@@ -99,8 +99,9 @@ const (
 	// Layers of TDNN-F with two threads: shares of columns, and not of rows, took 13 µs longer for
 	// 0.6 MB of weights and 200 rows, and 16 µs less for 4 MB and 54 rows. Six shares of rows for a
 	// thread took 100 µs longer than one for 2 MB (Sapphire Rapids, virtual, November 2026).
-	readRate   = 100
-	foreignRow = 160
+	readRate    = 100
+	manyToFetch = 3
+	foreignRow  = 160
 )
 
 // bestGrid returns the best shares.
@@ -128,7 +129,7 @@ func (k *work) cost(g grid) float64 {
 	width := float64(widest(g.cols, k.panels, k.full, k.lacks)) / float64(widest(1, k.panels, k.full, k.lacks))
 	height := float64((units+g.rows-1)/g.rows) / float64(units)
 	rate := float64(readRate)
-	if (k.tiles+g.rows-1)/g.rows < minTiles {
+	if (k.tiles+g.rows-1)/g.rows < manyToFetch {
 		rate = farRate
 	}
 	// Weights that one share leaves in the cache are seldom all there for the next, but rows of x are.

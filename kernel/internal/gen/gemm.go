@@ -239,11 +239,7 @@ func (g *tiles) loop() {
 	g.label("steps")
 	for u := range unroll {
 		g.step(u)
-		// As many fetches as fetches in ahead.go says: a step of AVX-512 reads four lines of W, one
-		// of AVX2 a single line.
-		if g.lanes == 16 || u == 0 {
-			g.fetchAhead()
-		}
+		g.fetchAhead()
 	}
 	if !g.wide() {
 		g.p("LEAQ (BX)(R13*4), BX")
@@ -253,9 +249,7 @@ func (g *tiles) loop() {
 	g.p("MOVQ tile_k(DI), CX; ANDQ $%d, CX; JZ   done", unroll-1)
 	g.label("step")
 	g.step(0)
-	if g.lanes == 16 {
-		g.fetchAhead()
-	}
+	g.fetchAhead()
 	if !g.wide() {
 		g.p("ADDQ R13, BX")
 	}
@@ -300,8 +294,12 @@ func (g *tiles) step(u int) {
 	}
 }
 
-// fetchAhead fetches a line of what is read next.
-func (g *tiles) fetchAhead() { g.p("PREFETCHT1 (R14); ADDQ R12, R14") }
+// fetchAhead fetches a line of what is read next. Wide tiles leave it to the processor: see rowAhead.
+func (g *tiles) fetchAhead() {
+	if !g.wide() {
+		g.p("PREFETCHT1 (R14); ADDQ R12, R14")
+	}
+}
 
 // eachRow calls f for the rows of the tile, and moves ptr from one to the next.
 func (g *tiles) eachRow(ptr, stride string, f func(row int)) {
