@@ -9,16 +9,26 @@ import "unsafe"
 const (
 	// lineBytes is the size of a cache line.
 	lineBytes = 4 * cacheLine
-	// minTiles is the least number of tiles that fetch ahead. A single tile fetches for itself: see
-	// fetchOwn.
-	minTiles = 2
 )
+
+// minTiles is the least number of tiles that fetch ahead. A single tile fetches for itself: see fetchOwn.
+// Two tiles of AVX-512 were not measured.
+func (s kernelSet) minTiles() int {
+	if s == avx512Set {
+		return manyToFetch
+	}
+	return 2
+}
 
 // fetches returns how many lines a kernel fetches in some steps of a panel: a line of each, which with
 // AVX2 is a step of a panel. With a line of four steps, products of 12 rows and weights in memory took
-// 1.2 times as long (Zen 4, 2026-11-30).
-func (s kernelSet) fetches(steps int) int {
-	if s == avx512Set || s == avx2Set {
+// 1.2 times as long. Rows that are made of runs have no register for the distance of fetches, and with
+// a line of each step convolutions took 1.02 to 1.09 times as long (Zen 4, 2026-11-30).
+func (s kernelSet) fetches(steps int, runs bool) int {
+	switch {
+	case s == avx2Set && runs:
+		return steps / 4
+	case s == avx2Set || s == avx512Set:
 		return steps
 	}
 	return 0
@@ -64,7 +74,7 @@ func (a *ahead) reach(n int) int {
 // line.
 func (a *ahead) during(t *tile) {
 	t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t)), 0, 0
-	each := t.panels * a.set.fetches(t.k)
+	each := t.panels * a.set.fetches(t.k, t.runs != nil)
 	n := each * max(t.tiles, 1)
 	if n == 0 || a.bytes <= 0 || a.left == 0 && !a.piece() {
 		return
@@ -144,10 +154,10 @@ func (p *product) fetchAfterPart(s, j, n, tiles int, last bool) {
 // fetch begins to fetch a stretch during n columns of some parts, for a number of tiles.
 func (p *product) fetch(s stretch, during []part, n, tiles int) {
 	fetches := 0
-	if tiles >= minTiles {
+	if tiles >= p.set.minTiles() {
 		panels := (n + p.set.panelCols() - 1) / p.set.panelCols()
 		for i := range during {
-			fetches += tiles * panels * p.set.fetches(during[i].steps)
+			fetches += tiles * panels * p.set.fetches(during[i].steps, p.patches != nil)
 		}
 	}
 	p.ahead.begin(p.set, s, fetches)
@@ -160,7 +170,7 @@ type nextProduct struct{ cols, steps int }
 func (p *product) planNext(ws *workspace) {
 	p.next, p.after = stretch{}, nextProduct{}
 	// The next product may never come: what is fetched in vain costs time, but changes nothing.
-	if len(p.ep.Next) == 0 || p.set.fetches(4) == 0 || p.tiles < minTiles {
+	if len(p.ep.Next) == 0 || p.set.fetches(4, false) == 0 || p.tiles < p.set.minTiles() {
 		return
 	}
 	n, _ := p.ep.Next[0].shape()
@@ -198,7 +208,7 @@ func (p *product) planNext(ws *workspace) {
 // left for each line. It counts those of a tile as made.
 func (a *ahead) canWait(t *tile) bool {
 	if a.bytes > 0 {
-		left := a.fetches - t.panels*a.set.fetches(t.k)
+		left := a.fetches - t.panels*a.set.fetches(t.k, t.runs != nil)
 		if left <= 4*a.bytes/lineBytes {
 			return false
 		}
@@ -213,7 +223,7 @@ func (a *ahead) canWait(t *tile) bool {
 // with results larger than a cache 0.97 to 0.98 times (Sapphire Rapids, 2026-11-26).
 func (t *tile) fetchResult(set kernelSet) {
 	t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t)), 0, 0
-	if n := uintptr(t.panels * set.fetches(t.k)); n > 0 {
+	if n := uintptr(t.panels * set.fetches(t.k, t.runs != nil)); n > 0 {
 		bytes := uintptr(t.rows) * t.yRow
 		t.ahead, t.aheadStep, t.aheadTile = uintptr(unsafe.Pointer(t.y))+bytes, min((bytes+n-1)/n, lineBytes), bytes
 	}

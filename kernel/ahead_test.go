@@ -10,7 +10,7 @@ import (
 func TestAheadFetchesAll(t *testing.T) {
 	r := newRand()
 	for _, set := range ownSets() {
-		if set.fetches(4) == 0 {
+		if set.fetches(4, false) == 0 {
 			continue
 		}
 		for range 300 {
@@ -34,7 +34,7 @@ func TestAheadFetchesAll(t *testing.T) {
 // checkFetches fetches a stretch during a number of tiles, each of some panels and steps.
 func checkFetches(t *testing.T, set kernelSet, s stretch, panels, steps, tiles int) {
 	t.Helper()
-	fetches := tiles * panels * set.fetches(steps)
+	fetches := tiles * panels * set.fetches(steps, false)
 	want := map[uintptr]bool{}
 	bytes := 0
 	for i := range s.parts {
@@ -64,7 +64,7 @@ func checkFetches(t *testing.T, set kernelSet, s stretch, panels, steps, tiles i
 		if x.aheadStep == 0 {
 			continue
 		}
-		for i := range panels * set.fetches(steps) {
+		for i := range panels * set.fetches(steps, false) {
 			got[(x.ahead+uintptr(i)*x.aheadStep)/lineBytes] = true
 		}
 	}

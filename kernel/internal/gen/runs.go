@@ -30,14 +30,18 @@ func (g *tiles) loopOverRuns() {
 	g.label("runSteps")
 	for u := range unroll {
 		g.stepOfRun(u)
-		g.fetchAheadOfRun()
+		if g.lanes == 16 || u == 0 {
+			g.fetchAheadOfRun()
+		}
 	}
 	g.p("ADDQ $%d, R12; ADDQ $%d, BX; DECQ CX; JNZ  runSteps", 4*unroll, unroll*g.panelBytes())
 	g.label("runRest")
 	g.p("MOVQ tile_run(DI), CX; ANDQ $%d, CX; JZ   runDone", unroll-1)
 	g.label("runStep")
 	g.stepOfRun(0)
-	g.fetchAheadOfRun()
+	if g.lanes == 16 {
+		g.fetchAheadOfRun()
+	}
 	g.p("ADDQ $4, R12; ADDQ $%d, BX; DECQ CX; JNZ  runStep", g.panelBytes())
 	g.label("runDone")
 	g.p("ADDQ $%d, R15; CMPQ R15, tile_runsEnd(DI); JNE  run; JMP  done", 8*maxRows)
