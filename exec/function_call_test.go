@@ -16,7 +16,7 @@ import (
 // other or at a time.
 func TestCallsKeepResults(t *testing.T) {
 	opts := []exec.Optimizer{nil, passtest.Optimizer(t, "+fast_run")}
-	for seed := range uint64(longtest.Of(80, 3000)) {
+	for seed := range uint64(longtest.Of(40, 3000)) {
 		gen := tensortest.NewGeneratorOf(seed, wide)
 		gen.Motifs = motifs
 		gen.Grow(30)

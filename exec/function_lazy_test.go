@@ -137,7 +137,7 @@ func (d *lazyDraw) want(v *fgraph.Variable, known map[*fgraph.Variable]*array.Ar
 func TestRandomIfElse(t *testing.T) {
 	opt := fastRun(t)
 	values, faults := 0, 0
-	for seed := range uint64(longtest.Of(500, 10000)) {
+	for seed := range uint64(longtest.Of(200, 10000)) {
 		d := &lazyDraw{Rand: rand.New(rand.NewPCG(seed, 1)), args: make(map[*fgraph.Variable][]float64)}
 		for _, name := range []string{"x", "y"} {
 			d.vars = append(d.vars, tensor.Vector(name))

@@ -203,7 +203,7 @@ func TestThreadsCanceled(t *testing.T) {
 			}
 		}
 	}
-	for at := int64(1); at < all.count.Load(); at += int64(longtest.Of(5, 1)) {
+	for at := int64(1); at < all.count.Load(); at += int64(longtest.Of(11, 1)) {
 		ctx, cancel := context.WithCancel(t.Context())
 		n := &counter{at: at, cancel: cancel}
 		c := prepared(exec.ComputerOptions{Threads: 3, Trace: n})

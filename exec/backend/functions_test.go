@@ -18,7 +18,7 @@ import (
 func TestFunctions(t *testing.T) {
 	queries := []string{"none", "fast_run", "debug"}
 	optimizers := []*optdb.Optimizer{nil, optimizer(t, queries[1]), optimizer(t, queries[2])}
-	for seed := range uint64(longtest.Of(50, 2000)) {
+	for seed := range uint64(longtest.Of(25, 2000)) {
 		drawn := onnxtest.DrawFunctions(1<<32 + seed)
 		c := answered(t, drawn, onnxtest.Inline(drawn.Model))
 		for i, query := range queries {

@@ -21,7 +21,7 @@ const company = 5
 // has the same bits alone as among others, which feed other pieces.
 func TestQuantizedStreams(t *testing.T) {
 	opts, tried := quantizing(t), 0
-	for i := range uint64(longtest.Of(min(12, cases()), cases())) {
+	for i := range uint64(longtest.Of(min(6, cases()), cases())) {
 		seed := *firstSeed + i
 		t.Run(fmt.Sprintf("seed=%d", seed), func(t *testing.T) {
 			c, _ := newWide(t, seed)

@@ -171,7 +171,7 @@ func TestGrowth(t *testing.T) {
 	}
 	for name, run := range map[string]func(int) error{"chain": chain, "last frame": last} {
 		var used [2]uint64
-		for i, n := range []int{2000, 40000} {
+		for i, n := range []int{longtest.Of(1000, 2000), longtest.Of(20000, 40000)} {
 			allocated := alloctest.Start()
 			if err := run(n); err != nil {
 				t.Fatalf("%s of %d: %v", name, n, err)

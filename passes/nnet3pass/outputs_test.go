@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
@@ -75,7 +76,7 @@ output-node name=output input=l2.out`
 	if err != nil {
 		t.Fatal(err)
 	}
-	for frames := 1; frames < 9; frames++ {
+	for frames := 1; frames < 9; frames += longtest.Of(3, 1) {
 		req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: frames, Derivative: true})
 		if err != nil {
 			t.Fatal(err)

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/alloctest"
+	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 )
@@ -22,7 +23,7 @@ func TestLongExpressions(t *testing.T) {
 	for _, text := range []string{
 		"x" + strings.Repeat("*x", length), "x" + strings.Repeat("/(x + 1)*y", length/2), "x" + strings.Repeat("*sigmoid(y)", length),
 		"x" + strings.Repeat("*sigmoid(y)*exp(-y)", length/2), "x" + products.String(),
-	} {
+	}[:longtest.Of(2, 5)] {
 		_, out := parseExpression(t, "X: matrix; x y: vector; s: scalar", text)
 		g, err := tensor.NewGraph(tensor.InputsOf(out...), out)
 		if err != nil {

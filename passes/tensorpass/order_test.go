@@ -23,7 +23,7 @@ func TestOrderFunctions(t *testing.T) {
 	args := orderArgs()
 	fired := 0
 	canonical := make(map[string]string)
-	for seed := range uint64(longtest.Of(150, 4000)) {
+	for seed := range uint64(longtest.Of(80, 4000)) {
 		rng := rand.New(rand.NewPCG(seed, 2))
 		var inputs []*fgraph.Variable
 		for i, a := range args {

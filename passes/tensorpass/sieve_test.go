@@ -49,7 +49,7 @@ func TestSievedOptimizer(t *testing.T) {
 	}
 	if !longtest.Enabled() {
 		few := graphs[:0]
-		for i := 0; i < len(graphs); i += 20 {
+		for i := 0; i < len(graphs); i += 35 {
 			few = append(few, graphs[i])
 		}
 		graphs = few

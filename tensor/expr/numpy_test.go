@@ -71,7 +71,7 @@ func TestNumPy(t *testing.T) {
 			t.Errorf("line %d: %s has no result", c.line, c.text)
 		}
 		checkNumPy(t, c, inputs, args, nil)
-		if longtest.Enabled() || c.line%3 == 0 {
+		if longtest.Enabled() || c.line%7 == 0 {
 			checkNumPy(t, c, static, args, nil)
 			checkNumPy(t, c, inputs, args, optimizer)
 			checkNumPy(t, c, static, args, optimizer)

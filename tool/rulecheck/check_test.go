@@ -25,7 +25,7 @@ func readFile(t *testing.T, name string) []pattern.Rule {
 	}
 	if !longtest.Enabled() {
 		var some []pattern.Rule
-		for i := 0; i < len(rules); i += 5 {
+		for i := 0; i < len(rules); i += 8 {
 			some = append(some, rules[i])
 		}
 		return some
@@ -81,7 +81,7 @@ func TestSmallest(t *testing.T) {
 		{"(add x ...ys) => x", "x: float64 = 1.0; ys1: float64 = 1.0; left: add(x, ys1) = 2.0; right: x = 1.0"},
 		{"(Subtensor{1:} (Subtensor{1:} x)) => (Subtensor{3:} x)", "x: float64 vector = [1.0, 1.0, 1.0]; left: Subtensor{1:}(Subtensor{1:}(x)) = [1.0]; right: Subtensor{3:}(x) = []"},
 		{"(mul x 0) => 0", "x: float64 = nan; left: mul(x, 0.0) = nan; right: 0.0 = 0.0"},
-	}[:longtest.Of(2, 6)] {
+	}[:longtest.Of(1, 6)] {
 		r := check(t, []pattern.Rule{rule(t, c.rule)}, rulecheck.Options{})[0]
 		if r.Counterexample != c.want {
 			t.Errorf("%s: %s, not %s", c.rule, r.Counterexample, c.want)
@@ -95,6 +95,9 @@ func TestDeterministic(t *testing.T) {
 	a := check(t, []pattern.Rule{r, r}, rulecheck.Options{})
 	if a[0].Class != rulecheck.UnsafeNaN && a[0].Class != rulecheck.Overflow || a[0].Tried != a[1].Tried || a[0].Counterexample != a[1].Counterexample {
 		t.Errorf("%+v\n%+v", a[0], a[1])
+	}
+	if !longtest.Enabled() {
+		return
 	}
 	if b := check(t, []pattern.Rule{r}, rulecheck.Options{Seed: 7}); b[0].Class != a[0].Class {
 		t.Errorf("%s with another seed, %s before", b[0].Class, a[0].Class)

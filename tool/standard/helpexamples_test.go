@@ -22,13 +22,14 @@ func TestExamples(t *testing.T) {
 		if v.Examples == "" && v.Name != "version" {
 			t.Errorf("%s has no examples", v.Name)
 		}
+		help := nnopt(t, "help", v.Name).ok(t).stdout
 		for line := range strings.Lines(strings.TrimSpace(v.Examples)) {
 			line = strings.ReplaceAll(strings.TrimSpace(line), "$0", "nnopt")
 			command, ok := strings.CutPrefix(line, "nnopt "+v.Name)
 			if !ok {
 				t.Errorf("%q is no example of %s", line, v.Name)
 			}
-			contains(t, nnopt(t, "help", v.Name).ok(t).stdout, "  nnopt "+v.Name+command)
+			contains(t, help, "  nnopt "+v.Name+command)
 			if strings.Contains(command, "--listen") {
 				continue // it would not end; TestViewListen does that
 			}
