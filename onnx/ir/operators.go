@@ -8,6 +8,7 @@ import (
 	"runtime"
 	"slices"
 	"strings"
+	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/lists"
@@ -36,7 +37,9 @@ type Operators struct {
 }
 
 // Standard returns ONNX's own operators.
-func Standard() *Operators { return new(Operators).With(standard...) }
+func Standard() *Operators { return standardOperators() }
+
+var standardOperators = sync.OnceValue(func() *Operators { return new(Operators).With(standard...) })
 
 // With returns the set with more operators, which take the place of those with the same names.
 func (l *Operators) With(list ...Operator) *Operators {
