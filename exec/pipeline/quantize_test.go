@@ -21,6 +21,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
+	"github.com/nnopt/nnopt/passes/passtest"
 )
 
 // models is the folder of full-size networks.
@@ -71,15 +72,7 @@ func scores(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query string
 // optimized returns the computation for a request.
 func optimized(t *testing.T, nn *nnet3.Nnet, req *computation.Request, query string) *computation.Computation {
 	t.Helper()
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		t.Fatal(err)
-	}
-	opt, err := passes.Default().Build(q)
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: opt})
+	plan, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{Optimizer: passtest.Optimizer(t, query)})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -18,7 +18,8 @@ import (
 func TestThreads(t *testing.T) {
 	divide.Always.Store(true)
 	defer divide.Always.Store(false)
-	queries := []optdb.Query{fastRun, fastRun.Including("int8"), fastRun.Including("int16")}
+	db := passes.Default()
+	opts := []*optdb.Optimizer{build(t, db, fastRun), build(t, db, fastRun.Including("int8")), build(t, db, fastRun.Including("int16"))}
 	for i := range uint64(longtest.Of(24, 2000)) {
 		seed := *firstSeed + i
 		c, err := New(seed)
@@ -29,7 +30,7 @@ func TestThreads(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		plan := planned(t, c, build(t, passes.Default(), queries[i%3]), c.Request)
+		plan := planned(t, c, opts[i%3], c.Request)
 		run := func(threads int) map[string][]float32 {
 			res, err := pipeline.RunWith(t.Context(), plan.Optimized, c.Net, c.Request, in, exec.ComputerOptions{Threads: threads})
 			if err != nil {

@@ -4,10 +4,12 @@ import (
 	"context"
 	"os"
 	"path/filepath"
+	"sync"
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/passtest"
@@ -53,9 +55,12 @@ func record(t testing.TB, query, vars, text string) *view.Subject {
 	return s
 }
 
-// network records the optimization of a request to a network.
-func network(t testing.TB, file string, chunk pipeline.Chunk, query string) (*view.Subject, *pipeline.Plan) {
+// readNetwork reads a network, once for all tests: drawing its weights takes longer than optimizing it.
+func readNetwork(t testing.TB, file string) *nnet3.Nnet {
 	t.Helper()
+	if nn, ok := networksRead.Load(file); ok {
+		return nn.(*nnet3.Nnet)
+	}
 	f, err := os.Open(file)
 	if err != nil {
 		t.Skip(err)
@@ -65,6 +70,16 @@ func network(t testing.TB, file string, chunk pipeline.Chunk, query string) (*vi
 	if err != nil {
 		t.Fatal(err)
 	}
+	networksRead.Store(file, nn)
+	return nn
+}
+
+var networksRead sync.Map // of networks by file
+
+// network records the optimization of a request to a network.
+func network(t testing.TB, file string, chunk pipeline.Chunk, query string) (*view.Subject, *pipeline.Plan) {
+	t.Helper()
+	nn := readNetwork(t, file)
 	req, err := pipeline.NewRequest(nn, chunk)
 	if err != nil {
 		t.Fatal(err)
