@@ -35,6 +35,9 @@ type Args struct {
 	Root    *fgraph.Apply      // the apply that the pattern matches
 	Vars    []*fgraph.Variable // those bound to the names, with all variables of rests
 	Params  []any              // captured parameters bound to the names
+	// Bounds returns numbers between which the elements of variable i are, where they are numbers. It is nil
+	// where nothing more is known than the variable tells.
+	Bounds func(i int) (least, most float64)
 }
 
 // NewGuard returns a guard, whose name is that in usage.

@@ -28,8 +28,12 @@ type bridge struct {
 	built   map[*fgraph.Apply]egraph.Node // by the last replacement; nil unless steps are explained
 	last    *egraph.Built                 // the last replacement
 
-	witness []*fgraph.Variable // by class
-	ranks   []int              // by class: of the witness, see Ranker
+	witness []*fgraph.Variable    // by class
+	ranks   []int                 // by class: of the witness, see Ranker
+	bounds  []bounds              // by class, see Bounder
+	given   map[string][2]float64 // bounds of inputs by name
+	asked   []egraph.Class        // those that a guard asks about
+	ofAsked func(i int) (least, most float64)
 
 	refused int // replacements of another type
 	unmade  int // replacements that could not be made
@@ -66,19 +70,29 @@ func newBridge(p *program, fg *fgraph.FunctionGraph, ctx *rewrite.Context, expla
 		b.built = make(map[*fgraph.Apply]egraph.Node)
 		options = append(options, egraph.WithExplanations())
 	}
+	if p.bounder != nil {
+		b.ofAsked = b.boundsOfAsked
+	}
 	b.g = egraph.New(p.lang, options...)
 	return b
 }
 
 // Make is part of [egraph.Analysis].
-func (b *bridge) Make(_ *egraph.Graph, _ egraph.Node, c egraph.Class) bool {
+func (b *bridge) Make(_ *egraph.Graph, n egraph.Node, c egraph.Class) bool {
+	s := b.next
+	if int(n) < len(b.sources) {
+		s = b.sources[n]
+	}
 	// A class gets its witness when its first node is added. Nodes that are added to it later come
 	// through Join.
 	if int(c) < len(b.witness) {
-		return false
+		return b.p.bounder != nil && b.bounds[c].cut(b.boundsOf(s.out))
 	}
-	b.witness = append(b.witness, b.next.out)
-	b.ranks = append(b.ranks, b.rank(b.next.out))
+	b.witness = append(b.witness, s.out)
+	b.ranks = append(b.ranks, b.rank(s.out))
+	if b.p.bounder != nil {
+		b.bounds = append(b.bounds, b.boundsOf(s.out))
+	}
 	return true
 }
 
@@ -110,11 +124,16 @@ func (b *bridge) Join(_ *egraph.Graph, into, from egraph.Class) (bool, bool) {
 	// Guards see one variable of a class. Of two, the one of which more is known is better, and of
 	// equals the older one stays: otherwise which variable a guard sees would depend on the order
 	// of unions.
+	var news, olds bool
+	if b.p.bounder != nil {
+		was := b.bounds[from]
+		news, olds = b.bounds[into].cut(was), was.cut(b.bounds[into])
+	}
 	if b.ranks[from] > b.ranks[into] {
 		b.witness[into], b.ranks[into] = b.witness[from], b.ranks[from]
-		return true, false
+		return true, olds
 	}
-	return false, b.ranks[into] > b.ranks[from]
+	return news, olds || b.ranks[into] > b.ranks[from]
 }
 
 // Modify is part of [egraph.Analysis].
@@ -279,7 +298,8 @@ func (b *bridge) holds(c pattern.Case, guard int, of egraph.Args) bool {
 		}
 		b.vars = append(b.vars, v)
 	}
-	return c.Holds(guard, pattern.Args{Context: b.ctx, Root: root.apply, Vars: b.vars})
+	b.asked = of.Classes
+	return c.Holds(guard, pattern.Args{Context: b.ctx, Root: root.apply, Vars: b.vars, Bounds: b.ofAsked})
 }
 
 // equal reports whether a class is known to be a number, and returns the node of the witness.

@@ -44,6 +44,7 @@ type program struct {
 	fuser    Fuser
 	numberer pattern.Numberer
 	ranker   Ranker
+	bounder  Bounder
 	opaque   egraph.Symbol // an op that no rule names
 	constant egraph.Symbol
 	leaf     egraph.Symbol // any other variable without inputs
@@ -170,6 +171,7 @@ func (p *program) collect(s *pattern.Substitution) error {
 		p.fuser, _ = p.vocab.(Fuser)
 		p.numberer, _ = p.vocab.(pattern.Numberer)
 		p.ranker, _ = p.vocab.(Ranker)
+		p.bounder, _ = p.vocab.(Bounder)
 	}
 	for _, c := range s.Cases() {
 		if err := p.symbols.add(s.Vocabulary(), c.Rewrite().In.Expr); err != nil {

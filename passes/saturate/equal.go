@@ -15,8 +15,9 @@ import (
 var ErrCollapsed = errors.New("saturate: the rules make inputs equal")
 
 // Equal asks which outputs of a graph are equal by the rules: outputs 0 and 1, 2 and 3, and so on.
-// It ends when all pairs are, or at the limits of the pass. The graph stays as it is.
-func (p *Pass) Equal(ctx context.Context, g *fgraph.FunctionGraph) ([]bool, error) {
+// It ends when all pairs are, or at the limits of the pass. The graph stays as it is. given are bounds of
+// inputs by name, see [Bounder].
+func (p *Pass) Equal(ctx context.Context, g *fgraph.FunctionGraph, given map[string][2]float64) ([]bool, error) {
 	program := p.program
 	if program == nil {
 		var err error
@@ -25,6 +26,7 @@ func (p *Pass) Equal(ctx context.Context, g *fgraph.FunctionGraph) ([]bool, erro
 		}
 	}
 	b := newBridge(program, g, rewrite.NewContext(ctx, g), false)
+	b.given = given
 	if _, err := b.take(ctx); err != nil {
 		return nil, err
 	}
@@ -33,7 +35,10 @@ func (p *Pass) Equal(ctx context.Context, g *fgraph.FunctionGraph) ([]bool, erro
 	for i, v := range outs {
 		nodes[i] = b.variable(v)
 	}
-	same := func(i int) bool { return b.g.Class(nodes[i]) == b.g.Class(nodes[i+1]) }
+	same := func(i int) bool {
+		x, y := b.g.Class(nodes[i]), b.g.Class(nodes[i+1])
+		return x == y || given != nil && b.bounds[x].alike(b.bounds[y])
+	}
 	o := p.options(len(b.sources))
 	o.Done = func(*egraph.Graph) bool {
 		for i := 0; i+1 < len(nodes); i += 2 {

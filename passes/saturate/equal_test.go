@@ -37,14 +37,14 @@ func TestEqual(t *testing.T) {
 	}
 	const right = "distribute:\n    (add (mul x y) (mul x z)) <=> (mul x (add y z))\nopposite:\n    (neg (neg x)) => x\n"
 	before := g.String()
-	equal, err := pass(right).Equal(t.Context(), g)
+	equal, err := pass(right).Equal(t.Context(), g, nil)
 	if err != nil || len(equal) != 2 || !equal[0] || equal[1] {
 		t.Errorf("%v, %v", equal, err)
 	}
 	if g.String() != before {
 		t.Errorf("the graph is %v", g)
 	}
-	if _, err := pass("zero:\n    (f _) => 0\none:\n    (f _) => 1\n").Equal(t.Context(), g); !errors.Is(err, saturate.ErrCollapsed) {
+	if _, err := pass("zero:\n    (f _) => 0\none:\n    (f _) => 1\n").Equal(t.Context(), g, nil); !errors.Is(err, saturate.ErrCollapsed) {
 		t.Errorf("0 = 1 by the rules: %v", err)
 	}
 }

@@ -31,6 +31,14 @@ type Ranker interface {
 	Rank(v *fgraph.Variable) int
 }
 
+// A Bounder is a vocabulary that knows numbers between which the elements of a variable are, where they
+// are numbers, by those of the inputs of the apply that computes it. If least is above most, none is a
+// number. Saturation knows more of a class than of any variable in it: what guards of [ClassFunctions]
+// see as [pattern.Args.Bounds] holds by all of them.
+type Bounder interface {
+	Bounds(v *fgraph.Variable, of func(*fgraph.Variable) (least, most float64)) (least, most float64)
+}
+
 // ClassFunctions is a vocabulary with guards that replace others of the same name in saturation,
 // because these ask for the clients of a variable.
 type ClassFunctions interface {

@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tensor"
 )
 
 // saturation returns the optimizer of rules as text.
@@ -64,5 +65,53 @@ negation:
 			t.Errorf("%s becomes %s, not %s", c[0], got, c[1])
 		}
 		sameValues(t, s, out, g, true)
+	}
+}
+
+// TestBoundsOfClasses: what is equal to a variable says between which numbers it is, and so do bounds that are given; and
+// what can be no number is equal.
+func TestBoundsOfClasses(t *testing.T) {
+	rules, err := pattern.ParseRules("test", `
+larger:
+    (maximum x y) && at_least(x, y) => x
+same:
+    (sub (add x y) y) => x
+`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	pass := new(saturate.Pass)
+	for _, r := range rules {
+		s, err := pattern.New(tensorpass.Vocabulary(), r)
+		if err != nil {
+			t.Fatal(err)
+		}
+		pass.Rules = append(pass.Rules, s)
+	}
+	for _, c := range []struct {
+		left, right string
+		given       map[string][2]float64
+		equal       bool
+	}{
+		{"maximum(exp(x) + y - y, -1)", "exp(x)", nil, true}, // the sum says nothing, what it is equal to does
+		{"maximum(x + y - y, -1)", "x", nil, false},
+		{"maximum(2 - 3/x, 1)", "2 - 3/x", map[string][2]float64{"x": {3, 5}}, true},
+		{"maximum(2 - 3/x, 1)", "2 - 3/x", map[string][2]float64{"x": {2, 5}}, false},
+		{"sqrt(x) + y", "log(x) * y", map[string][2]float64{"x": {-2, -1}}, true},
+		{"sqrt(x) + y", "log(x) * y", map[string][2]float64{"x": {-2, 1}}, false},
+	} {
+		s, left, _ := newGraph(t, "x y: vector", c.left)
+		right, err := s.Parse(c.right)
+		if err != nil {
+			t.Fatal(err)
+		}
+		g, err := tensor.NewGraph(s.Inputs(), append(left, right...))
+		if err != nil {
+			t.Fatal(err)
+		}
+		equal, err := pass.Equal(t.Context(), g, c.given)
+		if err != nil || equal[0] != c.equal {
+			t.Errorf("%s = %s: %v, %v", c.left, c.right, equal, err)
+		}
 	}
 }

@@ -100,7 +100,7 @@ func (t *theory) ask(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, 
 	if err != nil {
 		return nil, err
 	}
-	equal, err := t.pass.Equal(ctx, g)
+	equal, err := t.pass.Equal(ctx, g, nil)
 	if !errors.Is(err, saturate.ErrCollapsed) {
 		return equal, err
 	}
