@@ -4,6 +4,7 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -237,9 +238,9 @@ func (x interval) of(op array.Opcode) interval {
 		if x.least > x.most {
 			return x
 		}
-		return interval{lowered(math.Log(x.least)), raised(math.Log(x.most))}
+		return interval{lowered(elementary.Log(x.least)), raised(elementary.Log(x.most))}
 	default: // Exp
-		r := interval{lowered(math.Exp(x.least)), raised(math.Exp(x.most))}
+		r := interval{lowered(elementary.Exp(x.least)), raised(elementary.Exp(x.most))}
 		if x.least >= 0 {
 			r.least = max(r.least, 1)
 		}
@@ -257,7 +258,7 @@ func lowered(x float64) float64 {
 	if x-x != 0 {
 		return x
 	}
-	return x - math.Abs(x)*slack
+	return x - float64(math.Abs(x)*slack)
 }
 
 func raised(x float64) float64 { return -lowered(-x) }

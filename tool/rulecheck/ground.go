@@ -30,6 +30,9 @@ type Ground struct {
 	// of the type of another for which it is known to hold.
 	Guard   string
 	Guarded func(v *fgraph.Variable) *fgraph.Variable
+	// Cells returns intervals that are all numbers together but for those that it is given, which are sorted. To follow by
+	// cases is to follow in each. It is nil where bounds of variables tell nothing.
+	Cells func(numbers []float64) [][2]float64
 	// All says that these are all values that there are. Every returns all values of some leaves, or nil if they are
 	// too many. It may be nil.
 	All   bool

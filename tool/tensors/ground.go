@@ -117,7 +117,7 @@ func guardsFor(t fgraph.Type) []string {
 	return []string{"integer", "wide"}
 }
 
-// conditions are those of numbers.
+// conditions are those of numbers, and of terms.
 var conditions = func() (list []rulecheck.Condition) {
 	of := func(name string, n int, holds func(c []float64) bool) {
 		args := slices.Repeat([]string{"c"}, n)
@@ -131,6 +131,7 @@ var conditions = func() (list []rulecheck.Condition) {
 	of("number", 2, func([]float64) bool { return true })
 	of("descending", 2, func(c []float64) bool { return c[0] >= c[1] })
 	of("positive", 2, func(c []float64) bool { return c[0] > 0 && c[1] > 0 })
+	list = append(list, rulecheck.Condition{Guard: pattern.Guard{Func: "nonnegative", Args: []string{"x"}}}, rulecheck.Condition{Guard: pattern.Guard{Func: "at_least", Args: []string{"x", "x"}}})
 	return list
 }()
 
@@ -220,12 +221,24 @@ func (g *ground) draw(r *rulecheck.Ground, rng *rand.Rand, known []map[string]an
 	}
 	if float {
 		r.Guard, r.Guarded = "nonnegative", func(v *variable) *variable { return tensor.Map(array.Abs, v) }
+		r.Cells = cells
 		r.Runs = r.Runs[:2] // what differs for special values the check says
 	}
 	r.Digest = func(run int, v any) (uint64, bool) {
 		a := v.(*array.Array)
 		return g.digest(v), told(a)
 	}
+}
+
+// cells returns the open intervals between numbers. At these themselves, whose bounds functions may not have, both sides
+// of what follows by cases are the same by continuity, or are not numbers.
+func cells(numbers []float64) (list [][2]float64) {
+	least := math.Inf(-1)
+	for _, x := range numbers {
+		list = append(list, [2]float64{least, math.Nextafter(x, math.Inf(-1))})
+		least = math.Nextafter(x, math.Inf(1))
+	}
+	return append(list, [2]float64{least, math.Inf(1)})
 }
 
 // setNumber draws a number by which terms are told apart. Sums, differences and products of few of them

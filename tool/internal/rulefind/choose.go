@@ -13,6 +13,9 @@ import (
 // picks is how many candidates become rules before the others are asked whether they follow.
 const picks = 16
 
+// tail is the part of the candidates of which a set of few has no rules for those that follow by cases.
+const tail = 8
+
 // maxAlone bounds the candidates that are asked about one by one, each of which takes 20 ms.
 const maxAlone = 2000
 
@@ -23,6 +26,11 @@ func (s *search) choose(ctx context.Context, list []*candidate) (err error) {
 	for left, how := list, manyPairs; ; {
 		if left, err = underived(ctx, s.d, how, s.rules, left); err != nil {
 			return err
+		}
+		if s.o.Rules > 0 && tail*len(left) <= len(list) {
+			if left, err = s.uncased(ctx, s.rules, left); err != nil {
+				return err
+			}
 		}
 		s.o.Progress(fmt.Sprintf("round %d: %d rules, %d candidates left of %d, %d checked, %d refuted", s.result.Rounds, len(s.result.Found), len(left), len(list), s.result.Checked, s.result.Refuted))
 		switch {
@@ -110,6 +118,11 @@ func (s *search) share(ctx context.Context, list []*candidate) error {
 		return err
 	}
 	left = slices.DeleteFunc(left, func(c *candidate) bool { return c.same })
+	saturated := weigh(left)
+	if left, err = s.uncased(ctx, s.rules, left); err != nil {
+		return err
+	}
+	s.result.ByCases = int(float64(each * (saturated - weigh(left))))
 	s.result.Derived = int(total - float64(each*weigh(left)))
 	s.result.Candidates = int(total - float64(each*weigh(slices.DeleteFunc(left, func(c *candidate) bool { return s.plausible(ctx, c) }))))
 	s.result.Drawn = len(some) < len(list) || total > float64(len(list))

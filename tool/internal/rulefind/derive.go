@@ -5,6 +5,7 @@ import (
 	"errors"
 	"maps"
 	"slices"
+	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/passes/saturate"
@@ -25,6 +26,7 @@ var (
 	manyPairs = saturate.Pass{Nodes: 8000, Laps: 4, Matches: 2000}
 	onePair   = saturate.Pass{Nodes: 4000, Laps: 8, Matches: 1000}
 	easily    = saturate.Pass{Nodes: 2000, Laps: 4, Matches: 1000}
+	oneCase   = saturate.Pass{Nodes: 2000, Laps: 6, Matches: 1000}
 )
 
 // batch is how many pairs are asked about at once.
@@ -82,13 +84,13 @@ func names(e pattern.Expr) map[pattern.Name]bool {
 
 // derives reports which of the pairs follow.
 func (t *theory) derives(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, error) {
-	lists, err := rulecheck.ForAll(slices.Collect(slices.Chunk(pairs, batch)), func(pairs [][2]*fgraph.Variable) ([]bool, error) { return t.ask(ctx, pairs) })
+	lists, err := rulecheck.ForAll(slices.Collect(slices.Chunk(pairs, batch)), func(pairs [][2]*fgraph.Variable) ([]bool, error) { return t.ask(ctx, pairs, nil) })
 	return slices.Concat(lists...), err
 }
 
 // ask asks about some pairs at once. Where rules make everything equal, which shows in two inputs that
 // are, the pairs are halved until the term that is to blame is alone.
-func (t *theory) ask(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, error) {
+func (t *theory) ask(ctx context.Context, pairs [][2]*fgraph.Variable, given map[string][2]float64) ([]bool, error) {
 	if len(t.pass.Rules) == 0 {
 		return make([]bool, len(pairs)), ctx.Err()
 	}
@@ -100,18 +102,18 @@ func (t *theory) ask(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, 
 	if err != nil {
 		return nil, err
 	}
-	equal, err := t.pass.Equal(ctx, g, nil)
+	equal, err := t.pass.Equal(ctx, g, given)
 	if !errors.Is(err, saturate.ErrCollapsed) {
 		return equal, err
 	}
 	if len(pairs) == 1 {
 		return []bool{false}, nil
 	}
-	left, err := t.ask(ctx, pairs[:len(pairs)/2])
+	left, err := t.ask(ctx, pairs[:len(pairs)/2], given)
 	if err != nil {
 		return nil, err
 	}
-	right, err := t.ask(ctx, pairs[len(pairs)/2:])
+	right, err := t.ask(ctx, pairs[len(pairs)/2:], given)
 	return append(left, right...), err
 }
 
@@ -145,9 +147,72 @@ func underived(ctx context.Context, d rulecheck.Explorer, limits saturate.Pass, 
 // alone reports which of the pairs follow, each asked about alone.
 func (t *theory) alone(ctx context.Context, pairs [][2]*fgraph.Variable) ([]bool, error) {
 	return rulecheck.ForAll(pairs, func(p [2]*fgraph.Variable) (bool, error) {
-		equal, err := t.ask(ctx, [][2]*fgraph.Variable{p})
+		equal, err := t.ask(ctx, [][2]*fgraph.Variable{p}, nil)
 		return err == nil && equal[0], err
 	})
+}
+
+// uncased returns the candidates that do not follow by cases either: by the signs of variables, and on what sides they are
+// of the numbers in terms.
+func (s *search) uncased(ctx context.Context, rules []rewrite.NodeRewriter, list []*candidate) ([]*candidate, error) {
+	if s.space.Cells == nil {
+		return list, nil
+	}
+	t, err := newTheory(s.d, oneCase, rules)
+	if err != nil {
+		return nil, err
+	}
+	numbers := []float64{0}
+	for _, l := range s.o.Constants {
+		if x, err := strconv.ParseFloat(string(l), 64); err == nil {
+			numbers = append(numbers, x)
+		}
+	}
+	slices.Sort(numbers)
+	cells := s.space.Cells(slices.Compact(numbers))
+	follows, err := rulecheck.ForAll(list, func(c *candidate) (bool, error) {
+		var names []string
+		for _, v := range c.vars {
+			names = append(names, v.Name())
+		}
+		return t.cases(ctx, c.sides, cells, names, make(map[string][2]float64))
+	})
+	if err != nil {
+		return nil, err
+	}
+	var left []*candidate
+	for i, c := range list {
+		if !follows[i] {
+			left = append(left, c)
+		}
+	}
+	return left, nil
+}
+
+// cases reports whether both sides of a pair are equal wherever its variables are in the cells of a list: each in those
+// of one variable, or else of the others besides.
+func (t *theory) cases(ctx context.Context, p [2]*fgraph.Variable, cells [][2]float64, vars []string, given map[string][2]float64) (bool, error) {
+	for i, name := range vars {
+		holds := true
+		for _, c := range cells {
+			in := maps.Clone(given)
+			in[name] = c
+			equal, err := t.ask(ctx, [][2]*fgraph.Variable{p}, in)
+			if err == nil && !equal[0] {
+				equal[0], err = t.cases(ctx, p, cells, vars[i+1:], in)
+			}
+			if err != nil {
+				return false, err
+			}
+			if holds = equal[0]; !holds {
+				break
+			}
+		}
+		if holds {
+			return true, nil
+		}
+	}
+	return false, nil
 }
 
 // independent returns those of a list of rules that do not follow from the others and from known ones. The last
@@ -172,7 +237,7 @@ func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewr
 			return nil, err
 		}
 		pairs := append(slices.Clip(this.more), this.sides)
-		equal, err := t.ask(ctx, pairs)
+		equal, err := t.ask(ctx, pairs, nil)
 		if err != nil {
 			return nil, err
 		}

@@ -11,6 +11,10 @@
 // checks each before it becomes a rule: it says which tags and guards a rule needs, or refutes it. Then
 // the values for which it is wrong are added to those that tell terms apart, and the search is repeated.
 //
+// Of a set of few rules, and where a share is counted, a candidate follows by cases as well: where it follows for each side
+// that its variables can be on of the numbers in terms. Then saturation knows bounds of them, and rules ask for those: the
+// search finds conditions on terms that hold for what a term happens to be applied to.
+//
 // [Measure] turns the search round: it says which of the identities a database derives. [Redundant]
 // says which rules follow from others.
 //

@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // A formula computes a number of a right side of two of the left side.
@@ -39,10 +40,12 @@ func (s *search) forms(ctx context.Context, c *candidate) (list []*candidate) {
 		}
 		return list
 	}
+	list = s.plain(ctx, c)
 	left, right := literals(c.rewrite.In.Expr), literals(c.rewrite.Out)
 	if len(left) == 0 || len(left) > 2 || len(slices.Compact(right)) > 1 || s.space.Wide == nil {
-		return nil
+		return list
 	}
+	terms := len(list)
 	numbers := make([]float64, 2)
 	for i, l := range left {
 		numbers[i], _ = strconv.ParseFloat(string(l), 64)
@@ -81,11 +84,77 @@ func (s *search) forms(ctx context.Context, c *candidate) (list []*candidate) {
 				}
 			}
 		}
-		if len(list) > 0 || len(right) == 0 {
+		if len(list) > terms || len(right) == 0 {
 			break
 		}
 	}
-	return list[:min(len(list), 2)]
+	return list[:min(len(list), terms+2)]
+}
+
+// plain returns forms of a candidate with variables in place of what its first op is applied to, under a condition that
+// holds for that: what the op does with terms of a sign or of an order it does with any such.
+func (s *search) plain(ctx context.Context, c *candidate) (list []*candidate) {
+	call, inputs := c.rewrite.In.Expr.(*pattern.Call), c.left.v.Owner().Inputs()
+	if c.cond || len(inputs) != len(call.Args) {
+		return nil
+	}
+	w, in := c.rewrite, &pattern.Call{Op: call.Op}
+	var namer rulecheck.Namer
+	var names []string
+	var terms []pattern.Expr
+	var vars []*fgraph.Variable
+	for i, a := range call.Args {
+		k := slices.IndexFunc(terms, func(e pattern.Expr) bool { return same(e, a) })
+		if k < 0 {
+			leaf := slices.IndexFunc(s.space.Leaves, func(v *fgraph.Variable) bool { return v.Type() == inputs[i].Type() })
+			if leaf < 0 {
+				return nil
+			}
+			k = len(terms)
+			names, terms, vars = append(names, namer.Next()), append(terms, a), append(vars, s.space.Leaves[leaf])
+		}
+		in.Args = append(in.Args, pattern.Name(names[k]))
+	}
+	var known bool
+	w.In.Expr, w.Equation = in, false
+	if w.Out, known = abstracted(w.Out, terms, names); !known || same(in, call) {
+		return nil
+	}
+	for _, k := range s.space.Conditions {
+		if strings.Trim(strings.Join(k.Args, ""), "x") != "" {
+			continue
+		}
+		for _, args := range assignments(k.Args, map[string][]string{"x": names}) {
+			form := c.with(w, pattern.Guard{Func: k.Func, Args: args})
+			form.vars = vars
+			r, err := pattern.New(s.d.Vocabulary(), pattern.Rule{Name: "form", Cases: []pattern.Rewrite{guarded(w, form.conditions)}}, pattern.Shared())
+			if err == nil && s.fires(ctx, r, c.sides[0]) {
+				list = append(list, form)
+			}
+		}
+	}
+	return list
+}
+
+// abstracted puts names in the places of terms. It reports whether no other names are left.
+func abstracted(e pattern.Expr, terms []pattern.Expr, names []string) (pattern.Expr, bool) {
+	if i := slices.IndexFunc(terms, func(t pattern.Expr) bool { return same(t, e) }); i >= 0 {
+		return pattern.Name(names[i]), true
+	}
+	call, ok := e.(*pattern.Call)
+	if !ok {
+		_, name := e.(pattern.Name)
+		return e, !name
+	}
+	made := &pattern.Call{Op: call.Op}
+	for _, a := range call.Args {
+		a, known := abstracted(a, terms, names)
+		if !known {
+			return nil, false
+		}
+		made.Args = append(made.Args, a)
+	}
+	return made, true
 }
 
 // with returns a candidate of the same sides with another rewrite, and a condition for it.

@@ -270,24 +270,25 @@ func (s *search) examples(f *Found) (fires, not string) {
 	if err != nil {
 		return "", ""
 	}
-	try := func(v *fgraph.Variable) (string, bool) {
-		g, err := s.d.Graph([]*fgraph.Variable{v})
-		if err != nil || g.Outputs()[0].Owner() == nil {
-			return "", false
-		}
-		result, err := r.Transform(rewrite.NewContext(context.Background(), g), g.Outputs()[0].Owner())
-		return s.d.Sprint(v), err == nil && !result.Empty()
-	}
-	text, ok := try(f.sides[0])
-	if ok {
-		fires = text
+	if v := f.sides[0]; s.fires(context.Background(), r, v) {
+		fires = s.d.Sprint(v)
 	}
 	for _, v := range s.others(f.sides[0]) {
-		if text, ok := try(v); !ok && text != "" {
-			return fires, text
+		if !s.fires(context.Background(), r, v) {
+			return fires, s.d.Sprint(v)
 		}
 	}
 	return fires, ""
+}
+
+// fires reports whether a rule replaces a variable.
+func (s *search) fires(ctx context.Context, r rewrite.NodeRewriter, v *fgraph.Variable) bool {
+	g, err := s.d.Graph([]*fgraph.Variable{v})
+	if err != nil || g.Outputs()[0].Owner() == nil {
+		return false
+	}
+	result, err := r.Transform(rewrite.NewContext(ctx, g), g.Outputs()[0].Owner())
+	return err == nil && !result.Empty()
 }
 
 // others returns expressions in which one input of one apply is another variable.

@@ -155,7 +155,7 @@ func Redundant(ctx context.Context, d rulecheck.Explorer, rules []rulecheck.Entr
 			return false, err
 		}
 		for _, p := range instances[i] {
-			if equal, err := t.ask(ctx, [][2]*fgraph.Variable{p}); err != nil || !equal[0] {
+			if equal, err := t.ask(ctx, [][2]*fgraph.Variable{p}, nil); err != nil || !equal[0] {
 				return false, err
 			}
 		}

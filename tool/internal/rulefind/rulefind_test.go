@@ -325,6 +325,21 @@ func explorer(t *testing.T) rulecheck.Explorer {
 	return tensors.Domain(nil, nil, nil).(rulecheck.Explorer)
 }
 
+// TestCases: a set of few has the rule of a maximum whose terms have an order that bounds tell, which no candidate says as it
+// is; and of what does not follow at once, some does by the signs of a variable.
+func TestCases(t *testing.T) {
+	longtest.Only(t)
+	d := explorer(t)
+	r, err := rulefind.Search(t.Context(), d, rulefind.Options{Ops: []string{"maximum", "minimum", "sub", "abs"}, Vars: 2, Size: 3, Constants: []pattern.Literal{"0", "1"}, Rules: 30})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := r.Text("canonicalize", "saturate")
+	if !strings.Contains(text, "(maximum x y) && at_least(") || r.ByCases == 0 || 100*r.Derived < 99*r.Candidates {
+		t.Error(text)
+	}
+}
+
 // TestProved: rules of bools are compared for all values, and those with numbers need a guard.
 func TestProved(t *testing.T) {
 	d := explorer(t)

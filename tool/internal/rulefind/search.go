@@ -95,6 +95,7 @@ type Result struct {
 	// Candidates are without those that hold under a guard only.
 	Terms, Classes, Candidates int
 	Derived                    int  // candidates that follow from Found and Options.Known
+	ByCases                    int  // of them, those that saturation derives for each sign of variables only
 	Drawn                      bool // both numbers are estimates from candidates that were drawn
 	Checked                    int  // rules that were checked
 	Refuted                    int  // of them, those that are no rules
@@ -138,7 +139,7 @@ func Search(ctx context.Context, d rulecheck.Explorer, o Options) (*Result, erro
 		}
 		// A false candidate has hidden the terms behind it: one of its sides did not stand for its
 		// class. So terms are told apart anew by the values that refuted it.
-		if len(s.known) == refuted || s.space.All || s.late() {
+		if len(s.known) == refuted || s.space.All || s.full() || s.late() {
 			break
 		}
 	}

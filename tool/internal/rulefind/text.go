@@ -26,6 +26,9 @@ func (r *Result) Summary() string {
 	if r.Stopped && r.Derived == 0 {
 		follow = fmt.Sprintf("%d candidates", r.Candidates) // there was no time to ask
 	}
+	if r.ByCases > 0 {
+		follow += fmt.Sprintf(", %d of them by cases", r.ByCases)
+	}
 	text := fmt.Sprintf("%d rules, found among %d terms in %d classes; %s. %d rules checked, %d refuted, in %d rounds.\n",
 		len(r.Found), r.Terms, r.Classes, follow, r.Checked, r.Refuted, r.Rounds)
 	if r.Stopped {
