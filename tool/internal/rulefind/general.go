@@ -95,7 +95,7 @@ func (s *search) forms(ctx context.Context, c *candidate) (list []*candidate) {
 // holds for that: what the op does with terms of a sign or of an order it does with any such.
 func (s *search) plain(ctx context.Context, c *candidate) (list []*candidate) {
 	call, inputs := c.rewrite.In.Expr.(*pattern.Call), c.left.v.Owner().Inputs()
-	if c.cond || len(inputs) != len(call.Args) {
+	if c.cond || len(inputs) != len(call.Args) || s.space.Cells == nil {
 		return nil
 	}
 	w, in := c.rewrite, &pattern.Call{Op: call.Op}
