@@ -281,15 +281,15 @@ type Dim struct {
 	message
 }
 
-// Size returns the number that d is, with no name, or -1 and the name that all sizes have that are equal to it, which is
-// empty if nothing is known of d. Some exporters write -1 for the number of what is not known, or one text, such as "?" or
+// Size returns the number that m is, with no name, or -1 and the name that all sizes have that are equal to it, which is
+// empty if nothing is known of m. Some exporters write -1 for the number of what is not known, or one text, such as "?" or
 // "None", for all such sizes, which need not be equal then.
-func (d *Dim) Size() (n int64, name string) {
+func (m *Dim) Size() (n int64, name string) {
 	switch {
-	case d.Value != nil && *d.Value >= 0:
-		return *d.Value, ""
-	case d.Value == nil && d.Param != "None" && strings.ContainsFunc(d.Param, unicode.IsLetter):
-		return -1, d.Param
+	case m.Value != nil && *m.Value >= 0:
+		return *m.Value, ""
+	case m.Value == nil && m.Param != "None" && strings.ContainsFunc(m.Param, unicode.IsLetter):
+		return -1, m.Param
 	}
 	return -1, ""
 }
