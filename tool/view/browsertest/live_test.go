@@ -144,7 +144,7 @@ func findRules(t *testing.T, b *tab) {
 	b.click("#findForm button")
 	b.until(`document.querySelector("[data-found] [data-do=use]")`)
 	b.asked()
-	if got := strings.Join(b.texts("#discovered"), ""); !strings.Contains(got, "(maximum x x) => x") || !strings.Contains(got, "candidates follow") {
+	if got := strings.Join(b.texts("#discovered"), ""); !strings.Contains(got, "(maximum x y) && at_least(y, x) => y") || !strings.Contains(got, "candidates follow") {
 		t.Errorf("found: %s", got)
 	}
 	b.shot("find")
