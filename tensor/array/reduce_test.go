@@ -1,10 +1,12 @@
-package array
+package array_test
 
 import (
 	"errors"
 	"math"
 	"math/rand"
 	"testing"
+
+	"github.com/nnopt/nnopt/tensor/array"
 )
 
 // TestExtremesOfViews: the least and the largest element of a view are those of a copy, in bits: of zeros, the first
@@ -22,10 +24,10 @@ func TestExtremesOfViews(t *testing.T) {
 		if rng.Intn(4) == 0 {
 			x[rng.Intn(len(x))] = float32(math.NaN())
 		}
-		v := Of(x, shape...).Transpose(rng.Perm(3)...)
-		for _, r := range []Reduction{Max, Min} {
-			var ws Workspace
-			got, want := New(Float32), New(Float32)
+		v := array.Of(x, shape...).Transpose(rng.Perm(3)...)
+		for _, r := range []array.Reduction{array.Max, array.Min} {
+			var ws array.Workspace
+			got, want := array.New(array.Float32), array.New(array.Float32)
 			if err := errors.Join(ws.Reduce(r, got, v, 7), ws.Reduce(r, want, v.Clone(), 7)); err != nil {
 				t.Fatal(err)
 			}
