@@ -9,17 +9,9 @@ import (
 type NodeFinder struct {
 	hidden
 	g     *FunctionGraph
-	byOp  map[uint64][]int32 // indices into lists by hash of the op
-	lists []opList
-	place []nodePlace // by number of an apply
+	nodes [][]*Apply // by number of the op
+	place []int32    // in the list of its op, by number of an apply
 }
-
-type opList struct {
-	op    Op
-	nodes []*Apply
-}
-
-type nodePlace struct{ list, pos int32 }
 
 // NewNodeFinder returns the feature for one graph.
 func NewNodeFinder() *NodeFinder {
@@ -30,38 +22,22 @@ func NewNodeFinder() *NodeFinder {
 
 // Nodes returns the applies of op by increasing number.
 func (f *NodeFinder) Nodes(op Op) []*Apply {
-	i := f.list(op)
-	if i < 0 {
-		return nil
-	}
-	nodes := slices.Clone(f.lists[i].nodes)
+	nodes := slices.Clone(f.of(op))
 	slices.SortFunc(nodes, func(a, b *Apply) int { return cmp.Compare(a.id, b.id) })
 	return nodes
 }
 
 // Count returns the number of applies of op.
-func (f *NodeFinder) Count(op Op) int {
-	if i := f.list(op); i >= 0 {
-		return len(f.lists[i].nodes)
-	}
-	return 0
-}
+func (f *NodeFinder) Count(op Op) int { return len(f.of(op)) }
 
-// list returns the index of the list of an op, or none.
-func (f *NodeFinder) list(op Op) int32 {
-	if CheckOp(op) != nil {
-		return none // no graph has such an op
+func (f *NodeFinder) of(op Op) []*Apply {
+	if f.g == nil || CheckOp(op) != nil { // no graph has such an op
+		return nil
 	}
-	return f.listOf(op, HashOp(op))
-}
-
-func (f *NodeFinder) listOf(op Op, hash uint64) int32 {
-	for _, i := range f.byOp[hash] {
-		if OpsEqual(f.lists[i].op, op) {
-			return i
-		}
+	if n := int(f.g.opNumbers.of(op)); n < len(f.nodes) {
+		return f.nodes[n]
 	}
-	return none
+	return nil
 }
 
 type finderCallbacks NodeFinder
@@ -70,7 +46,7 @@ func (f *finderCallbacks) OnAttach(g *FunctionGraph) error {
 	if err := attachable[*NodeFinder](f.g, g); err != nil {
 		return err
 	}
-	f.g, f.byOp, f.lists, f.place = g, make(map[uint64][]int32), nil, nil
+	f.g, f.nodes, f.place = g, nil, nil
 	Bookkeep(g, f)
 	return nil
 }
@@ -78,28 +54,23 @@ func (f *finderCallbacks) OnAttach(g *FunctionGraph) error {
 func (f *finderCallbacks) OnDetach(*FunctionGraph) { *f = finderCallbacks{hidden: f.hidden} }
 
 func (f *finderCallbacks) OnImport(g *FunctionGraph, a *Apply, _ Reason) {
-	h := HashOp(a.op)
-	i := (*NodeFinder)(f).listOf(a.op, h)
-	if i < 0 {
-		i = int32(len(f.lists))
-		f.lists = append(f.lists, opList{op: a.op})
-		f.byOp[h] = append(f.byOp[h], i)
+	n := g.OpNumber(a)
+	for len(f.nodes) <= n {
+		f.nodes = append(f.nodes, nil)
 	}
 	for len(f.place) < g.NumApplyIDs() {
-		f.place = append(f.place, nodePlace{})
+		f.place = append(f.place, 0)
 	}
-	l := &f.lists[i]
-	f.place[a.id] = nodePlace{i, int32(len(l.nodes))}
-	l.nodes = append(l.nodes, a)
+	f.place[a.id] = int32(len(f.nodes[n]))
+	f.nodes[n] = append(f.nodes[n], a)
 }
 
-func (f *finderCallbacks) OnPrune(_ *FunctionGraph, a *Apply, _ Reason) {
-	p := f.place[a.id]
-	l := &f.lists[p.list]
-	last := len(l.nodes) - 1
-	moved := l.nodes[last]
-	l.nodes[p.pos] = moved
-	f.place[moved.id].pos = p.pos
-	l.nodes[last] = nil
-	l.nodes = l.nodes[:last]
+func (f *finderCallbacks) OnPrune(g *FunctionGraph, a *Apply, _ Reason) {
+	list := &f.nodes[g.OpNumber(a)]
+	last := len(*list) - 1
+	moved := (*list)[last]
+	(*list)[f.place[a.id]] = moved
+	f.place[moved.id] = f.place[a.id]
+	(*list)[last] = nil
+	*list = (*list)[:last]
 }
