@@ -43,9 +43,6 @@ type Dialect struct {
 	// later is asked for what those before it do not claim. Without it, the subjects are files of
 	// graphs.
 	Subjects func(flags *SubjectFlags, fs *flag.FlagSet) *Source
-	// Parse returns a function that makes graphs of what was typed on the page of view. Without it,
-	// that is the inside of a file of graphs, with semicolons in place of the ends of lines.
-	Parse func(in view.Input) (func() (*fgraph.FunctionGraph, error), error)
 	// Domain returns what the machine that checks rules needs to know. types says what types the
 	// names of patterns have.
 	Domain func(types string) (rulecheck.Domain, error)
@@ -74,6 +71,9 @@ type Dialect struct {
 type Source struct {
 	What  string   // a subject: "a network"
 	Flags []string // those that have a meaning for its subjects alone
+	// Typed says that subjects are what is typed on the page of view. If those of no dialect are, that is the inside of a
+	// file of graphs, with semicolons in place of the ends of lines.
+	Typed bool
 	// Claims reports whether an argument looks like a subject.
 	Claims func(arg string) bool
 	// Named reports whether an argument has a name that only subjects of this dialect have. Then no

@@ -60,6 +60,7 @@ type SubjectFlags struct {
 	Runs    bool
 	sources []*Source
 	graphs  *Source // files of graphs of any dialect
+	only    *Source // of all arguments, unless it is nil
 }
 
 func declareSubject(cfg *Config, fs *flag.FlagSet) *SubjectFlags {
@@ -110,6 +111,9 @@ func (f *SubjectFlags) load(ctx context.Context, c *Console, arg string) (*Subje
 // sourceOf returns the source of the first dialect that claims an argument. Flags of other dialects
 // are errors.
 func (f *SubjectFlags) sourceOf(c *Console, arg string) (*Source, error) {
+	if f.only != nil {
+		return f.only, nil
+	}
 	if isGraphFile(arg) {
 		for _, other := range f.sources {
 			if err := c.InVainIf(other != f.graphs, "for a file of graphs", other.Flags...); err != nil {
@@ -192,7 +196,7 @@ func (s *Subject) record(ctx context.Context, c *Console, arg string, f *Subject
 	return v, told()
 }
 
-// inside returns the first graph as it can be typed, see [Dialect.Parse].
+// inside returns the first graph as it can be typed, see [Source.Typed].
 func inside(s *Subject) (string, error) {
 	text, err := graphfile.Format(&graphfile.File{Graph: s.File.Graph}, s.Dialect)
 	if err != nil {
@@ -222,12 +226,17 @@ func (s *Subject) profile(ctx context.Context, c *Console, arg string, w *Watch)
 	return f, told()
 }
 
-// readSubject reads a file of graphs. The query of the file counts unless a flag selects passes.
+// readSubject reads a file of graphs.
 func readSubject(cfg *Config, c *Console, name string, flags *Selection) (*Subject, error) {
 	text, head, err := readText(c, name)
 	if err != nil {
 		return nil, err
 	}
+	return subjectOf(cfg, c, name, text, head, flags)
+}
+
+// subjectOf returns the graphs of a text. The query in its head counts unless a flag selects passes.
+func subjectOf(cfg *Config, c *Console, name, text string, head *graphfile.File, flags *Selection) (*Subject, error) {
 	d, err := cfg.dialectOf(name, head)
 	if err != nil {
 		return nil, err

@@ -104,9 +104,11 @@ func (f *viewFlags) run(ctx context.Context, c *Console, arg string) error {
 func (f *viewFlags) subject(ctx context.Context, c *Console, arg string) (s *view.Subject, in view.Input, err error) {
 	// What the argument is decides which flags have a meaning. A page and a profile are recognized by
 	// their beginning; anything else is a subject of some dialect.
-	head, err := headOf(arg)
-	if err != nil && !errors.Is(err, os.ErrNotExist) {
-		return nil, in, err
+	var head []byte
+	if f.only == nil { // a page may not have any file read by typing its name
+		if head, err = headOf(arg); err != nil && !errors.Is(err, os.ErrNotExist) {
+			return nil, in, err
+		}
 	}
 	page, prof := isPage(head), isProfile(head)
 	if !page && !prof {

@@ -10,9 +10,6 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/fgraph/graphfile"
-	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool/internal/rulefind"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -34,16 +31,13 @@ func NewViewEngine(cfg Config) view.Engine {
 }
 
 // Optimize records the optimization of what was typed, or of a file.
-func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (s *view.Subject, err error) {
-	if in.File == "" {
-		s, err = e.record(ctx, in)
-	} else {
-		s, err = e.recordFile(ctx, in)
+func (e *viewEngine) Optimize(ctx context.Context, in view.Input) (*view.Subject, error) {
+	g, err := e.given(ctx, in)
+	if err != nil {
+		return nil, located(ctx, err)
 	}
-	if err != nil && ctx.Err() == nil {
-		err = fault(err)
-	}
-	return s, err
+	s, _, err := g.subject(ctx, g.console, g.arg)
+	return s, located(ctx, err)
 }
 
 // database returns the database for an input, which holds no rules that were typed.
@@ -56,93 +50,19 @@ func (e *viewEngine) database() (db *optdb.SequenceDB, err error) {
 	return e.db, err
 }
 
-// record optimizes what was typed, in the first dialect that can be typed.
-func (e *viewEngine) record(ctx context.Context, in view.Input) (*view.Subject, error) {
-	// To make the database takes a third of the time of an answer, and only rules change it.
-	cfg, database := e.cfg, e.database
-	if strings.TrimSpace(in.Rules) != "" {
-		database = cfg.Database
-	}
-	db, err := database()
-	if err != nil {
-		return nil, err
-	}
-	for _, d := range cfg.Dialects {
-		if d.Parse != nil {
-			return cfg.recordBy(ctx, db, d, in)
-		}
-	}
-	d, err := cfg.dialectOf("what is typed", new(graphfile.File))
-	if err != nil {
-		return nil, err
-	}
-	plain := *d
-	plain.Parse = func(in view.Input) (func() (*fgraph.FunctionGraph, error), error) { return cfg.parsePlain(d, in.Expr) }
-	return cfg.recordBy(ctx, db, &plain, in)
-}
-
-// parsePlain returns a function that makes the graph of the inside of a file of graphs.
-func (cfg *Config) parsePlain(d *Dialect, text string) (func() (*fgraph.FunctionGraph, error), error) {
-	world, err := d.Open(&Console{cfg: cfg}, "", new(graphfile.File))
-	if err != nil {
-		return nil, err
-	}
-	return func() (*fgraph.FunctionGraph, error) {
-		f, err := graphfile.Parse("graph", "graph {\n"+strings.ReplaceAll(text, ";", "\n")+"\n}\n", world.Dialect())
-		if err != nil {
-			return nil, err
-		}
-		return f.Graph, nil
-	}, nil
-}
-
-// recordBy optimizes what was typed in a dialect, and records that for a page. It adds the rules that were typed to
-// the database.
-func (cfg *Config) recordBy(ctx context.Context, db *optdb.SequenceDB, d *Dialect, in view.Input) (*view.Subject, error) {
-	opt, query, err := cfg.typed(db, d, in)
-	if err != nil {
-		return nil, err
-	}
-	parse, err := d.Parse(in)
-	if err != nil {
-		return nil, err
-	}
-	s, err := view.Record(ctx, opt, parse)
-	if err != nil {
-		return nil, err
-	}
-	s.Recording.Title, s.Recording.Subject, s.Recording.Query = fileio.Excerpt(in.Expr, 0), in.Expr, query
-	return s, nil
-}
-
-// typed returns the optimizer that a page asks for, and its query.
-func (cfg *Config) typed(db *optdb.SequenceDB, d *Dialect, in view.Input) (*optdb.Optimizer, string, error) {
-	query := cmp.Or(in.Query, DefaultQuery)
-	added, err := addLooseRules(db, d, cfg.Group, in.Rules)
-	if err != nil {
-		return nil, "", err
-	}
-	query += added
-	q, err := optdb.ParseQuery(query)
-	if err != nil {
-		return nil, "", Usagef("%w", err)
-	}
-	if d.Query != nil {
-		q = d.Query(q)
-		query = q.String()
-	}
-	opt, err := db.Build(q)
-	if err != nil {
-		return nil, "", Usagef("%w", err)
-	}
-	return opt, query, nil
-}
-
 // A Placed error is about a place in what was typed.
 type Placed interface {
 	error
 	// At returns the column, from 1, in bytes.
 	At() int
+}
+
+// located is fault for an error, unless the context has ended.
+func located(ctx context.Context, err error) error {
+	if err == nil || ctx.Err() != nil {
+		return err
+	}
+	return fault(err)
 }
 
 // fault returns an error about what was typed, with its place.

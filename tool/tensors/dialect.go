@@ -45,10 +45,6 @@ func Dialect(o Options) *tool.Dialect {
 		Open: func(*tool.Console, string, *graphfile.File) (repro.World, error) {
 			return World(o.dialect()), nil
 		},
-		Parse: func(in view.Input) (func() (*fgraph.FunctionGraph, error), error) {
-			f := &exprFlags{Options: o, vars: in.Variables, grad: in.Grad}
-			return func() (*fgraph.FunctionGraph, error) { return f.graph(in.Expr) }, nil
-		},
 		Subjects: o.subjects,
 		Domain:   o.domain,
 		Terms:    terms,
@@ -140,38 +136,34 @@ const anExpression = "an expression"
 
 // subjects are expressions.
 func (o Options) subjects(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
-	f := &exprFlags{Options: o, watch: flags.Watch}
+	f := &exprFlags{Options: o, passes: flags.Passes, watch: flags.Watch}
 	f.declareInput(fs, "Variables of an expression")
 	return &tool.Source{
-		What: anExpression, Flags: []string{"vars", "grad"}, Claims: func(string) bool { return true },
+		What: anExpression, Flags: []string{"vars", "grad"}, Typed: true, Claims: func(string) bool { return true },
 		Open: func(_ context.Context, c *tool.Console, arg string) (*tool.Subject, error) {
-			return f.subject(c, arg, flags.Passes)
+			return f.subject(c, arg)
 		},
 		Profile: func(ctx context.Context, c *tool.Console, arg string, runs, threads int) (*profile.Function, error) {
-			return f.measure(ctx, c, arg, flags.Passes, runs, threads)
+			return f.measure(ctx, c, arg, runs, threads)
 		},
 		Tune: func(ctx context.Context, c *tool.Console, arg string) (*tune.Subject, error) {
-			return f.tune(ctx, arg, flags.Passes)
+			return f.tune(ctx, arg)
 		},
 	}
 }
 
 // use selects passes by flags for an expression.
-func (f *exprFlags) use(text string, flags *tool.Selection) (*optdb.Optimizer, error) {
+func (f *exprFlags) use(text string) (*optdb.Optimizer, error) {
 	if err := tool.MissingFile(text); err != nil {
 		return nil, err
 	}
-	query, opt, err := flags.BuildFor(f.vocabulary())
-	if err != nil {
-		return nil, err
-	}
-	f.query, f.added = query, *flags.Added()
-	return opt, nil
+	_, opt, err := f.passes.BuildFor(f.vocabulary())
+	return opt, err
 }
 
 // subject parses an expression, of which passes are to be selected by flags.
-func (f *exprFlags) subject(c *tool.Console, text string, flags *tool.Selection) (*tool.Subject, error) {
-	opt, err := f.use(text, flags)
+func (f *exprFlags) subject(c *tool.Console, text string) (*tool.Subject, error) {
+	opt, err := f.use(text)
 	if err != nil {
 		return nil, err
 	}
@@ -209,8 +201,8 @@ func (f *exprFlags) page(ctx context.Context, c *tool.Console, text string, opt 
 }
 
 // measure optimizes an expression, and evaluates it for random arguments.
-func (f *exprFlags) measure(ctx context.Context, c *tool.Console, text string, flags *tool.Selection, runs, threads int) (*profile.Function, error) {
-	opt, err := f.use(text, flags)
+func (f *exprFlags) measure(ctx context.Context, c *tool.Console, text string, runs, threads int) (*profile.Function, error) {
+	opt, err := f.use(text)
 	if err != nil {
 		return nil, err
 	}

@@ -64,8 +64,7 @@ $0 expr --query=debug --rule='(tanh x) => (sin x)' 'tanh(x) + exp(y)*x'`,
 type exprFlags struct {
 	Options
 	vars, grad, eval, format string
-	query                    string
-	added                    tool.AddedRules
+	passes                   *tool.Selection
 	profile, asJSON          bool
 	seed                     uint64
 	draws                    *repro.Draws
@@ -74,11 +73,8 @@ type exprFlags struct {
 }
 
 func (o Options) declareExpr(cfg *tool.Config, fs *flag.FlagSet) *exprFlags {
-	f := &exprFlags{Options: o}
+	f := &exprFlags{Options: o, passes: tool.DeclareSelection(cfg, fs)}
 	f.declareInput(fs, "Variables")
-	f.added.Declare(cfg, fs)
-	f.query = tool.DefaultQuery
-	tool.DeclareQuery(fs, &f.query, &f.added)
 	fs.StringVar(&f.eval, "eval", "", "Evaluate the expression: \"x=[1, 2]; y=3\", or \"random\"")
 	fs.StringVar(&f.format, "format", "graph", "Format of the graph: graph, tree, dot or html")
 	fs.BoolVar(&f.asJSON, "json", false, "Print a JSON object")
@@ -127,7 +123,7 @@ func (f *exprFlags) run(ctx context.Context, c *tool.Console, text string) error
 	if err != nil {
 		return err
 	}
-	opt, err := f.optimizer(c)
+	_, opt, err := f.passes.BuildFor(f.vocabulary())
 	if err != nil {
 		return err
 	}
@@ -262,33 +258,6 @@ func usedInputs(scope *expr.Scope, outputs []*fgraph.Variable) []*fgraph.Variabl
 		}
 	}
 	return list
-}
-
-// selection returns a database with the rules of the flags, and the query.
-func (f *exprFlags) selection(c *tool.Console) (*optdb.SequenceDB, optdb.Query, error) {
-	q, err := optdb.ParseQuery(f.query)
-	if err != nil {
-		return nil, q, tool.Usagef("%w", err)
-	}
-	db, err := c.Config().Database()
-	if err != nil {
-		return nil, q, err
-	}
-	q, err = f.added.Join(db, f.vocabulary(), q)
-	return db, q, err
-}
-
-// optimizer selects the passes.
-func (f *exprFlags) optimizer(c *tool.Console) (*optdb.Optimizer, error) {
-	db, q, err := f.selection(c)
-	if err != nil {
-		return nil, err
-	}
-	opt, err := db.Build(q)
-	if err != nil {
-		return nil, tool.Usagef("%w", err)
-	}
-	return opt, nil
 }
 
 // drawn reports whether values are random where they are needed.

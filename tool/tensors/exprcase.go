@@ -14,29 +14,29 @@ import (
 )
 
 // testCase returns the case that the flags ask for. args, unless nil, are the values of the inputs.
-func (f *exprFlags) testCase(c *tool.Console, inputs, outputs []*fgraph.Variable, args []*array.Array) (*repro.Case, error) {
+func (f *exprFlags) testCase(inputs, outputs []*fgraph.Variable, args []*array.Array) (*repro.Case, error) {
 	g, err := tensor.NewGraph(inputs, outputs)
 	if err != nil {
 		return nil, err
 	}
-	db, q, err := f.selection(c)
+	_, opt, err := f.passes.Build()
 	if err != nil {
 		return nil, err
 	}
-	cas := &repro.Case{World: World(f.Language.Dialect()), Build: db.Build, Graph: g, Query: q, Seed: f.seed}
+	cas := &repro.Case{World: World(f.Language.Dialect()), Build: f.passes.Optimizer, Graph: g, Query: opt.Query(), Seed: f.seed}
 	for _, a := range args {
 		cas.Values = append(cas.Values, a)
 	}
 	if most := f.watch.Budget(); most >= 0 {
 		cas.Budget = &most
 	}
-	f.added.Note(cas)
+	f.passes.Added().Note(cas)
 	return cas, nil
 }
 
 // failed adds a reproducer to the error of the optimizer.
 func (f *exprFlags) failed(ctx context.Context, c *tool.Console, err error, inputs, outputs []*fgraph.Variable) error {
-	cas, fault := f.testCase(c, inputs, outputs, nil)
+	cas, fault := f.testCase(inputs, outputs, nil)
 	if fault != nil {
 		return fmt.Errorf("%w\n(there is no reproducer: %v)", err, fault)
 	}
@@ -57,7 +57,7 @@ func (f *exprFlags) blame(ctx context.Context, c *tool.Console, plain *exec.Func
 	if f.drawn() {
 		args = nil // they come from the seeds
 	}
-	cas, err := f.testCase(c, inputs, outputs, args)
+	cas, err := f.testCase(inputs, outputs, args)
 	if err != nil {
 		return err
 	}

@@ -7,13 +7,12 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/internal/tune"
 )
 
 // tune returns how an expression is run under any query, with random arguments.
-func (f *exprFlags) tune(ctx context.Context, text string, flags *tool.Selection) (*tune.Subject, error) {
-	if _, err := f.use(text, flags); err != nil {
+func (f *exprFlags) tune(ctx context.Context, text string) (*tune.Subject, error) {
+	if _, err := f.use(text); err != nil {
 		return nil, err
 	}
 	inputs, outputs, err := f.parse(text)
