@@ -63,6 +63,12 @@ type Destroyer interface {
 	DestroyMap() []Alias
 }
 
+// Destroys reports whether an op overwrites any of its inputs.
+func Destroys(op Op) bool {
+	d, ok := op.(Destroyer)
+	return ok && len(d.DestroyMap()) > 0
+}
+
 // A RegionViewer is a [Viewer] that knows which region of its input an output shows. Views of
 // disjoint regions of one variable do not alias. Regions compose along a chain of views.
 type RegionViewer interface {

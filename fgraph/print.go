@@ -39,6 +39,12 @@ func Sprint(depth int, outputs ...*Variable) string {
 	return p.String()
 }
 
+// Text returns the expression of one variable, as [Sprint] does with brackets around it.
+func Text(depth int, v *Variable) string {
+	s := Sprint(depth, v)
+	return s[1 : len(s)-1]
+}
+
 // String prints the apply with two levels of its operands.
 func (a *Apply) String() string {
 	p := printer{depth: 2, seen: make(map[*Apply]int)}

@@ -256,21 +256,21 @@ func (l Literal) number() string {
 	return n
 }
 
-// walk calls f for every part of the expression, in the order of the text.
-func walk(e Expr, f func(Expr)) {
+// Walk calls f for every part of the expression, in the order of the text.
+func Walk(e Expr, f func(Expr)) {
 	f(e)
 	switch e := e.(type) {
 	case *Call:
 		for _, arg := range e.Args {
-			walk(arg, f)
+			Walk(arg, f)
 		}
 	case Or:
 		for _, alt := range e {
-			walk(alt, f)
+			Walk(alt, f)
 		}
 	case *Bind:
-		walk(e.Expr, f)
+		Walk(e.Expr, f)
 	case Each:
-		walk(e.Expr, f)
+		Walk(e.Expr, f)
 	}
 }

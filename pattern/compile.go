@@ -246,7 +246,7 @@ func (c *compiler) alternatives(n *node, e Or, kept bool) {
 // those of parameters are in braces.
 func (c *compiler) bound(e Expr) []string {
 	var names []string
-	walk(e, func(e Expr) {
+	Walk(e, func(e Expr) {
 		switch e := e.(type) {
 		case Name:
 			names = append(names, string(e))

@@ -17,7 +17,7 @@ func (r Rewrite) Directions() []Rewrite {
 func unbound(e Expr) Expr {
 	binds := false
 	named := make(map[string]Expr)
-	walk(e, func(e Expr) {
+	Walk(e, func(e Expr) {
 		if b, ok := e.(*Bind); ok {
 			named[b.Name], binds = b.Expr, true
 		}

@@ -19,7 +19,7 @@ func OpSub(from, to fgraph.Op, list ...Option) rewrite.Rule {
 		}
 		return rewrite.Result{Outputs: fgraph.NewApply(to, n.Inputs(), types...).Outputs()}, nil
 	})
-	r.Destroys = destroys(to)
+	r.Destroys = fgraph.Destroys(to)
 	return r
 }
 

@@ -121,7 +121,7 @@ func (c *compiler) elements(e Each) *node {
 	c.each = true
 	n := &node{kind: isEach, slot: none, rest: none, param: none, expr: e, args: []*node{c.replacement(e.Expr)}}
 	c.each = false
-	walk(e.Expr, func(e Expr) {
+	Walk(e.Expr, func(e Expr) {
 		if name, ok := e.(Name); ok {
 			if slot := slices.Index(c.rests, string(name)); slot >= 0 {
 				n.order = append(n.order, slot)

@@ -120,7 +120,7 @@ func New(v Vocabulary, r Rule, list ...Option) (*Substitution, error) {
 func reserved(v Vocabulary, exprs ...Expr) error {
 	alternatives := false
 	for _, e := range exprs {
-		walk(e, func(e Expr) {
+		Walk(e, func(e Expr) {
 			if _, ok := e.(Or); ok {
 				alternatives = true
 			}
@@ -157,7 +157,7 @@ type rewriting struct {
 func (c *compiler) rewrite(r Rewrite) rewriting {
 	// Names of the replacement are collected first: the applies of a pattern that are bound to one
 	// of them are kept, and may have other clients.
-	walk(r.Out, func(e Expr) {
+	Walk(r.Out, func(e Expr) {
 		if n, ok := e.(Name); ok {
 			c.used[string(n)] = true
 		}
@@ -267,17 +267,7 @@ func (s *Substitution) Tracks() []rewrite.Track { return s.tracks }
 
 // destroys reports whether a replacement has an op that destroys an input.
 func (n *node) destroys() bool {
-	for _, t := range n.op.Tracks {
-		if destroys(t.Op()) {
-			return true
-		}
-	}
-	return slices.ContainsFunc(n.args, (*node).destroys)
-}
-
-func destroys(op fgraph.Op) bool {
-	d, ok := op.(fgraph.Destroyer)
-	return ok && len(d.DestroyMap()) > 0
+	return slices.ContainsFunc(n.op.Tracks, func(t rewrite.Track) bool { return fgraph.Destroys(t.Op()) }) || slices.ContainsFunc(n.args, (*node).destroys)
 }
 
 // Transform proposes the replacement of the first case that matches with n as its root.

@@ -190,7 +190,4 @@ func newEvent(pass, rule string, n *fgraph.Apply, pairs []fgraph.Replacement) Ev
 }
 
 // describe prints a variable with three levels of applies.
-func describe(v *fgraph.Variable) string {
-	s := fgraph.Sprint(3, v)
-	return s[1 : len(s)-1]
-}
+func describe(v *fgraph.Variable) string { return fgraph.Text(3, v) }

@@ -45,7 +45,7 @@ func Parse(name, text string, d Dialect) (*File, error) {
 // the graph overwrites an input.
 func watch(g *fgraph.FunctionGraph) error {
 	for a := range g.Applies() {
-		if d, ok := a.Op().(fgraph.Destroyer); ok && len(d.DestroyMap()) > 0 {
+		if fgraph.Destroys(a.Op()) {
 			return fgraph.WatchDestroyers(g)
 		}
 	}

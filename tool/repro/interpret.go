@@ -59,7 +59,7 @@ func Interpret(g *fgraph.FunctionGraph, inputs []any, apply func(a *fgraph.Apply
 // to a graph that overwrites anything.
 func validate(g *fgraph.FunctionGraph) error {
 	for a := range g.Applies() {
-		if d, ok := a.Op().(fgraph.Destroyer); ok && len(d.DestroyMap()) > 0 {
+		if fgraph.Destroys(a.Op()) {
 			if err := fgraph.WatchDestroyers(g); err != nil {
 				return err
 			}

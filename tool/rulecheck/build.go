@@ -31,14 +31,14 @@ func newBuilder(d Domain, v pattern.Vocabulary, w pattern.Rewrite) *builder {
 			b.asked[name] = true
 		}
 	}
-	walk(w.Out, func(e pattern.Expr) {
+	pattern.Walk(w.Out, func(e pattern.Expr) {
 		if f, ok := e.(pattern.Calc); ok {
 			for _, name := range strings.FieldsFunc(string(f), func(r rune) bool { return strings.ContainsRune("+-*/() ", r) }) {
 				b.asked[name] = true
 			}
 		}
 	})
-	walk(w.In.Expr, func(e pattern.Expr) {
+	pattern.Walk(w.In.Expr, func(e pattern.Expr) {
 		if bind, ok := e.(*pattern.Bind); ok {
 			b.binds[bind.Name] = bind.Expr
 		}
@@ -48,23 +48,6 @@ func newBuilder(d Domain, v pattern.Vocabulary, w pattern.Rewrite) *builder {
 
 // ErrUnfit says that an op can't have the inputs that were drawn.
 var ErrUnfit = errors.New("rulecheck: the types do not fit")
-
-// walk calls f for every part of an expression.
-func walk(e pattern.Expr, f func(pattern.Expr)) {
-	f(e)
-	switch e := e.(type) {
-	case *pattern.Call:
-		for _, a := range e.Args {
-			walk(a, f)
-		}
-	case pattern.Or:
-		for _, a := range e {
-			walk(a, f)
-		}
-	case *pattern.Bind:
-		walk(e.Expr, f)
-	}
-}
 
 // build makes an expression in a graph of its own.
 func (b *builder) build(e pattern.Expr, t *Tape) (in *Instance, err error) {

@@ -53,7 +53,7 @@ func used(d Domain, entries []Entry) error {
 		}
 		for _, w := range s.Rule().Cases {
 			for _, w := range w.Directions() {
-				walk(w.In.Expr, func(e pattern.Expr) {
+				pattern.Walk(w.In.Expr, func(e pattern.Expr) {
 					switch e := e.(type) {
 					case pattern.Name:
 						names[string(e)] = true
@@ -118,8 +118,8 @@ func (u Undone) pair() string { return min(u.First, u.Second) + " " + max(u.Firs
 
 // undoers returns the rules that undo a replacement by rule first.
 func undoers(ctx context.Context, d Domain, entries []Entry, reports []Report, first int, f fired) (list []Undone) {
-	before := Canonical(d, f.left)
-	if before == Canonical(d, f.right) {
+	before := Canonical(f.left)
+	if before == Canonical(f.right) {
 		return nil
 	}
 	for k, e := range entries {
@@ -137,10 +137,10 @@ func undoers(ctx context.Context, d Domain, entries []Entry, reports []Report, f
 		if err != nil || !mayFire(e.Rule, g) {
 			continue
 		}
-		if err := rewrite.In2Out("undo", e.Rule).Apply(ctx, g, nil); err != nil || g.Commits() == 0 || Canonical(d, g.Outputs()[0]) != before {
+		if err := rewrite.In2Out("undo", e.Rule).Apply(ctx, g, nil); err != nil || g.Commits() == 0 || Canonical(g.Outputs()[0]) != before {
 			continue
 		}
-		list = append(list, Undone{e.Groups[i], reports[first].Name, reports[k].Name, d.Sprint(f.left), d.Sprint(f.right)})
+		list = append(list, Undone{e.Groups[i], reports[first].Name, reports[k].Name, fgraph.Text(0, f.left), fgraph.Text(0, f.right)})
 	}
 	return list
 }
@@ -157,9 +157,9 @@ func mayFire(r rewrite.NodeRewriter, g *fgraph.FunctionGraph) bool {
 
 // Canonical returns a text that is the same for equal expressions of inputs with equal names, in
 // any order of operands that commute.
-func Canonical(d Domain, v *fgraph.Variable) string {
+func Canonical(v *fgraph.Variable) string {
 	texts := make(map[*fgraph.Variable]string)
-	leaf := func(v *fgraph.Variable) string { return fmt.Sprintf("%v:%v", d.Sprint(v), v.Type()) }
+	leaf := func(v *fgraph.Variable) string { return fmt.Sprintf("%v:%v", fgraph.Text(0, v), v.Type()) }
 	known := func(v *fgraph.Variable) bool { return texts[v] != "" }
 	fgraph.Walk([]*fgraph.Variable{v}, known, func(a *fgraph.Apply) {
 		args := make([]string, len(a.Inputs()))

@@ -30,8 +30,6 @@ type Domain interface {
 	// Graph returns a graph of copies of what outputs are computed from. It also has the inputs of
 	// others, and the features that rules ask for.
 	Graph(outputs []*fgraph.Variable, others ...*fgraph.Variable) (*fgraph.FunctionGraph, error)
-	// Sprint prints a variable.
-	Sprint(v *fgraph.Variable) string
 	// Judge returns a judge of one rule.
 	Judge(t Trial) Judge
 }

@@ -1,8 +1,10 @@
 package rulecheck
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
@@ -41,6 +43,34 @@ func (in *Instance) fireAt(c *rewrite.Context, r rewrite.NodeRewriter, root *fgr
 		in.Left, in.Right = append(in.Left, p.Old), append(in.Right, p.New)
 	}
 	return len(in.Left) > 0, nil
+}
+
+// Simplify looks for simpler instances: those of fewer choices, or of smaller ones, since the first choice is the simplest.
+// again makes the instance of choices, or returns nil. keep says which instances will do; the next ones are simpler than
+// the last of these. Choices get strictly smaller in their order, so this terminates.
+func Simplify(in *Instance, again func(choices []int) *Instance, keep func(*Instance) bool) {
+	next := func() *Instance {
+		for k, choice := range in.Choices {
+			for _, to := range []int{0, 1, choice / 2} {
+				if to >= choice {
+					continue
+				}
+				choices := slices.Clone(in.Choices)
+				choices[k] = to
+				simpler := again(choices)
+				if simpler == nil || cmp.Or(len(simpler.Choices)-len(in.Choices), slices.Compare(simpler.Choices, in.Choices)) >= 0 {
+					continue
+				}
+				if keep(simpler) {
+					return simpler
+				}
+			}
+		}
+		return nil
+	}
+	for again != nil && in != nil {
+		in = next()
+	}
 }
 
 var errPanic = errors.New("panic")

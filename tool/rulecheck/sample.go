@@ -105,7 +105,7 @@ func (s *sampler) run() {
 
 // size counts the parts of a pattern. Attempts with large ones take long.
 func size(e pattern.Expr) (n int) {
-	walk(e, func(pattern.Expr) { n++ })
+	pattern.Walk(e, func(pattern.Expr) { n++ })
 	return n
 }
 

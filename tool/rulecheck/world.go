@@ -123,10 +123,6 @@ func (d *worldDomain) graph(inputs, outputs []*fgraph.Variable) (*fgraph.Functio
 	return g, err
 }
 
-func (d *worldDomain) Sprint(v *fgraph.Variable) string {
-	return strings.TrimSuffix(strings.TrimPrefix(fgraph.Sprint(0, v), "["), "]")
-}
-
 // A worldDrawer draws the inputs of one expression.
 type worldDrawer struct {
 	*worldDomain
@@ -327,28 +323,14 @@ func (j *worldJudge) shrink(class Class, f *worldFinding) string {
 	if f.text != "" {
 		return fmt.Sprintf("%s: %s", fgraph.Sprint(0, f.in.Graph.Outputs()...), f.text)
 	}
-	// First simpler expressions: smaller choices, with values that are drawn anew. Tapes get
-	// strictly smaller in their order, so this ends.
-	for smaller := f.again != nil; smaller; {
-		smaller = false
-		for k := 0; k < len(f.in.Choices) && !smaller; k++ {
-			for _, to := range []int{0, 1, f.in.Choices[k] / 2} {
-				if to >= f.in.Choices[k] {
-					continue
-				}
-				choices := slices.Clone(f.in.Choices)
-				choices[k] = to
-				in := f.again(choices)
-				if in == nil || len(in.Choices) > len(f.in.Choices) || len(in.Choices) == len(f.in.Choices) && slices.Compare(in.Choices, f.in.Choices) >= 0 {
-					continue
-				}
-				if values := j.example(class, in); values != nil {
-					f.in, f.values, smaller = in, values, true
-					break
-				}
-			}
+	// First simpler expressions, with values that are drawn anew.
+	Simplify(f.in, f.again, func(in *Instance) bool {
+		values := j.example(class, in)
+		if values != nil {
+			f.in, f.values = in, values
 		}
-	}
+		return values != nil
+	})
 	// Then smaller values. The bound is for a dialect whose values get smaller for ever.
 	for lap, again := 0, j.Smaller != nil; again && lap < 1000; lap++ {
 		again = false
@@ -396,9 +378,9 @@ func (j *worldJudge) text(f *worldFinding) string {
 		values, err := j.compute(f.in, vars, f.values)
 		for i, v := range vars {
 			if err != nil {
-				parts = append(parts, fmt.Sprintf("%s: %s fails: %v", name, j.Sprint(v), err))
+				parts = append(parts, fmt.Sprintf("%s: %s fails: %v", name, fgraph.Text(0, v), err))
 			} else {
-				parts = append(parts, fmt.Sprintf("%s: %s = %s", name, j.Sprint(v), format(v.Type(), values[i])))
+				parts = append(parts, fmt.Sprintf("%s: %s = %s", name, fgraph.Text(0, v), format(v.Type(), values[i])))
 			}
 		}
 	}

@@ -116,13 +116,6 @@ func (d *domain) Graph(outputs []*variable, others ...*variable) (*fgraph.Functi
 	return g, err
 }
 
-// Sprint prints a variable as the parser of expressions reads it.
-func (d *domain) Sprint(v *variable) string { return sprint(v) }
-
-func sprint(v *variable) string {
-	return strings.TrimSuffix(strings.TrimPrefix(fgraph.Sprint(0, v), "["), "]")
-}
-
 // single makes float32s of the floats that have no element type.
 func single(vars string) string {
 	groups := strings.Split(vars, ";")

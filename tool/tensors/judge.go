@@ -1,8 +1,6 @@
 package tensors
 
 import (
-	"context"
-	"math/rand/v2"
 	"slices"
 	"strings"
 
@@ -23,11 +21,7 @@ const maxAnalyzed = 400
 
 // A judge collects what is found about a rule.
 type judge struct {
-	ctx      context.Context
-	seed     uint64
-	brief    bool
-	tags     []string
-	rng      *rand.Rand
+	rulecheck.Trial
 	tried    int
 	exact    bool
 	edges    edge
@@ -38,38 +32,24 @@ type judge struct {
 
 // A finding is an example of a verdict.
 type finding struct {
-	in   *instance
-	args []*array.Array
-	text string // in place of the values
-	redo func(choices []int) *instance
+	in    *instance
+	args  []*array.Array
+	text  string // in place of the values
+	again func(choices []int) *rulecheck.Instance
 }
 
 // Judge returns a judge of a rule.
 func (d *domain) Judge(t rulecheck.Trial) rulecheck.Judge {
-	return &judge{ctx: t.Context, seed: t.Seed, brief: t.Brief, tags: t.Tags, rng: t.Rand, exact: true, found: make(map[verdict]finding), rational: rational.NewComparer(rulecheck.NewRand("rational", t.Seed))}
+	return &judge{Trial: t, exact: true, found: make(map[verdict]finding), rational: rational.NewComparer(rulecheck.NewRand("rational", t.Seed))}
 }
 
 // Compare runs both sides of an expression on all plans.
 func (c *judge) Compare(in *rulecheck.Instance, again func([]int) *rulecheck.Instance) bool {
-	compiled, err := compile(c.ctx, in)
+	compiled, err := compile(c.Context, in)
 	if err != nil {
 		return false
 	}
-	var redo func([]int) *instance
-	if again != nil {
-		redo = func(choices []int) *instance {
-			in := again(choices)
-			if in == nil {
-				return nil
-			}
-			compiled, err := compile(c.ctx, in)
-			if err != nil {
-				return nil
-			}
-			return compiled
-		}
-	}
-	c.compare(compiled, redo)
+	c.compare(compiled, again)
 	if differ := c.rational.Compare(in.Left, in.Right); differ != "" {
 		c.Fault(in, rulecheck.Wrong, differ)
 	}
@@ -85,7 +65,7 @@ func (c *judge) Fault(in *rulecheck.Instance, class rulecheck.Class, text string
 func (c *judge) Refuted() bool { return c.found[verdict{class: rulecheck.Wrong}].in != nil }
 
 // compare runs both sides of an expression on all plans.
-func (c *judge) compare(in *instance, redo func([]int) *instance) {
+func (c *judge) compare(in *instance, again func([]int) *rulecheck.Instance) {
 	// To classify one difference takes dozens of runs. Elements whose arguments are of the same
 	// kinds, such as large times tiny, differ for the same reason, so two of each combination are
 	// classified.
@@ -101,20 +81,20 @@ func (c *judge) compare(in *instance, redo func([]int) *instance) {
 	}
 	for _, p := range list {
 		for range p.times {
-			args := p.arguments(c.rng, in.circuit.inputs)
+			args := p.arguments(c.Rand, in.circuit.inputs)
 			t := in.circuit.run(args, nil)
 			if t.leftError != nil {
 				continue
 			}
 			c.tried++
 			if t.err != nil {
-				c.note(verdict{class: rulecheck.Wrong}, finding{in: in, args: args, redo: redo})
+				c.note(verdict{class: rulecheck.Wrong}, finding{in: in, args: args, again: again})
 				continue
 			}
 			places, exact := in.circuit.differences(t)
 			c.exact = c.exact && exact
 			for _, at := range places {
-				c.analyze(in, args, t, at, known, redo)
+				c.analyze(in, args, t, at, known, again)
 			}
 			if len(in.circuit.inputs) == 0 {
 				return
@@ -124,7 +104,7 @@ func (c *judge) compare(in *instance, redo func([]int) *instance) {
 }
 
 // analyze finds out why an element differs. It looks at a few of those whose arguments are alike.
-func (c *judge) analyze(in *instance, args []*array.Array, t trace, at place, known map[string]int, redo func([]int) *instance) {
+func (c *judge) analyze(in *instance, args []*array.Array, t trace, at place, known map[string]int, again func([]int) *rulecheck.Instance) {
 	likeness := in.likeness(args, t, at)
 	if known[likeness] >= 2 || c.analyzed >= maxAnalyzed && len(known) > 8 {
 		return
@@ -136,7 +116,7 @@ func (c *judge) analyze(in *instance, args []*array.Array, t trace, at place, kn
 	// special after that is a reason.
 	args = in.tame(in.reduce(args, t, at))
 	if v, ok := in.judge(args); ok {
-		c.note(v, finding{in: in, args: args, redo: redo})
+		c.note(v, finding{in: in, args: args, again: again})
 	}
 }
 
@@ -147,7 +127,7 @@ func (c *judge) gains(f finding) bool {
 		return false
 	}
 	for range maxGains {
-		args := plan{palette: apart, size: 1}.arguments(c.rng, f.in.circuit.inputs)
+		args := plan{palette: apart, size: 1}.arguments(c.Rand, f.in.circuit.inputs)
 		t := f.in.circuit.run(args, nil)
 		if t.leftError != nil || t.err != nil {
 			continue
@@ -226,7 +206,7 @@ func (c *judge) Report(trouble []string) rulecheck.Report {
 	}
 	for v := range c.found {
 		k := v.rank()
-		if !permits(c.tags, v) {
+		if !permits(c.Tags, v) {
 			k += 100
 		}
 		if k > rank {
@@ -235,10 +215,10 @@ func (c *judge) Report(trouble []string) rulecheck.Report {
 	}
 	switch {
 	case rank >= 100 && worst.class == rulecheck.Wrong || len(trouble) == 0 && rank >= 0:
-		r.Class, r.Kept = worst.class, permits(c.tags, worst)
+		r.Class, r.Kept = worst.class, permits(c.Tags, worst)
 		if r.Class != rulecheck.Rounding {
 			f := c.found[worst]
-			if !c.brief || r.Class != rulecheck.Wrong {
+			if !c.Brief || r.Class != rulecheck.Wrong {
 				r.Counterexample = c.shrink(worst, &f)
 			}
 			if worst.class == rulecheck.Wrong && f.text == "" {

@@ -270,9 +270,7 @@ func (c *judge) shrink(v verdict, f *finding) string {
 	if f.text != "" {
 		return fmt.Sprintf("%s: %s", fgraph.Sprint(0, f.in.Graph.Outputs()...), f.text)
 	}
-	if f.redo != nil {
-		*f = c.simpler(v, *f)
-	}
+	c.simplify(v, f)
 	same := func(args []*array.Array) bool {
 		w, ok := f.in.judge(args)
 		return ok && w == v
@@ -282,45 +280,28 @@ func (c *judge) shrink(v verdict, f *finding) string {
 	return f.in.text(f.args)
 }
 
-// simpler tries simpler choices, for the types for example.
-func (c *judge) simpler(v verdict, f finding) finding {
-	for again := true; again; {
-		again = false
-		// A tape whose choices are smaller means a simpler expression: the first choice is always
-		// the simplest. The arguments move along if they fit; otherwise the new expression is
-		// compared from the beginning, and counts if it has an example of the same verdict. Tapes
-		// get strictly smaller in their order, so this terminates.
-		for k := range f.in.Choices {
-			for _, to := range []int{0, 1, f.in.Choices[k] / 2} {
-				if to >= f.in.Choices[k] {
-					continue
-				}
-				choices := slices.Clone(f.in.Choices)
-				choices[k] = to
-				in := f.redo(choices)
-				if in == nil || !simplerThan(in.Choices, f.in.Choices) {
-					continue
-				}
-				if args, ok := f.in.move(f.args, in); ok {
-					if w, ok := in.judge(args); ok && w == v {
-						f.in, f.args, again = in, args, true
-						break
-					}
-				}
-				probe := &judge{ctx: c.ctx, seed: c.seed, rng: rulecheck.NewRand("", c.seed), exact: true, found: make(map[verdict]finding)}
-				probe.compare(in, nil)
-				if g, ok := probe.found[v]; ok {
-					g.redo = f.redo
-					f, again = g, true
-					break
-				}
-			}
-			if again {
-				break
+// simplify tries simpler choices, for the types for example. The arguments move along if they fit; otherwise the new
+// expression is compared from the beginning, and counts if it has an example of the same verdict.
+func (c *judge) simplify(v verdict, f *finding) {
+	rulecheck.Simplify(f.in.Instance, f.again, func(simpler *rulecheck.Instance) bool {
+		in, err := compile(c.Context, simpler)
+		if err != nil {
+			return false
+		}
+		if args, ok := f.in.move(f.args, in); ok {
+			if w, ok := in.judge(args); ok && w == v {
+				f.in, f.args = in, args
+				return true
 			}
 		}
-	}
-	return f
+		probe := &judge{Trial: rulecheck.Trial{Context: c.Context, Seed: c.Seed, Rand: rulecheck.NewRand("", c.Seed)}, exact: true, found: make(map[verdict]finding)}
+		probe.compare(in, f.again)
+		g, ok := probe.found[v]
+		if ok {
+			*f = g
+		}
+		return ok
+	})
 }
 
 // move returns arguments for an expression of which another one is a simpler form: the first values
@@ -340,14 +321,6 @@ func (in *instance) move(args []*array.Array, to *instance) ([]*array.Array, boo
 		moved[i] = a
 	}
 	return moved, true
-}
-
-// simplerThan reports whether choices are fewer, or earlier ones.
-func simplerThan(a, b []int) bool {
-	if len(a) != len(b) {
-		return len(a) < len(b)
-	}
-	return slices.Compare(a, b) < 0
 }
 
 // plain are numbers in the order in which they are preferred.
@@ -392,7 +365,7 @@ func (in *instance) text(args []*array.Array) string {
 	t := in.circuit.run(args, nil)
 	side := func(name string, vars []*variable, slots []int, err error) {
 		for k, v := range vars {
-			text := sprint(v)
+			text := fgraph.Text(0, v)
 			switch {
 			case err != nil:
 				text += " fails: " + err.Error()

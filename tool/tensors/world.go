@@ -28,8 +28,6 @@ type world struct{ dialect graphfile.Dialect }
 
 func (w world) Dialect() graphfile.Dialect { return w.dialect }
 
-func (w world) Attach(_, _ *fgraph.FunctionGraph, _, _ []int) error { return nil }
-
 func (w world) Random(ctx context.Context, g *fgraph.FunctionGraph, seed uint64) ([]any, error) {
 	f, err := exec.NewFunction(ctx, g.Inputs(), g.Outputs(), exec.FunctionOptions{})
 	if err != nil {
@@ -88,10 +86,6 @@ func (w world) FormatValue(t fgraph.Type, value any) (string, error) {
 func (w world) ParseValue(t fgraph.Type, text string) (any, error) {
 	return w.dialect.ParseData(t, text)
 }
-
-func (world) Inputs(fgraph.Type) repro.Multiplicity { return repro.Many }
-
-func (world) Outputs(fgraph.Type) bool { return true }
 
 // Simpler leaves out operands.
 func (world) Simpler(a *fgraph.Apply) iter.Seq[*fgraph.Apply] {

@@ -70,8 +70,8 @@ func (s *space) candidate(p pair) *candidate {
 			*c = d
 		}
 	}
-	walk(c.rewrite.In.Expr, func(e pattern.Expr) { c.count(e) })
-	walk(c.rewrite.Out, func(e pattern.Expr) { c.count(e) })
+	pattern.Walk(c.rewrite.In.Expr, func(e pattern.Expr) { c.count(e) })
+	pattern.Walk(c.rewrite.Out, func(e pattern.Expr) { c.count(e) })
 	return c
 }
 
@@ -135,13 +135,3 @@ func (s *space) leaf(name string) *fgraph.Variable {
 
 // saves returns what a rewrite saves, the greater part first.
 func (c *candidate) saves() float64 { return c.before - c.after }
-
-// walk calls f for each part of an expression.
-func walk(e pattern.Expr, f func(pattern.Expr)) {
-	f(e)
-	if c, ok := e.(*pattern.Call); ok {
-		for _, a := range c.Args {
-			walk(a, f)
-		}
-	}
-}

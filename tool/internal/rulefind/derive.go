@@ -74,7 +74,7 @@ func compiled(d rulecheck.Explorer, r pattern.Rule) (rewrite.NodeRewriter, error
 // names returns the names in an expression.
 func names(e pattern.Expr) map[pattern.Name]bool {
 	set := make(map[pattern.Name]bool)
-	walk(e, func(e pattern.Expr) {
+	pattern.Walk(e, func(e pattern.Expr) {
 		if n, ok := e.(pattern.Name); ok {
 			set[n] = true
 		}

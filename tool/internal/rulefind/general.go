@@ -212,7 +212,7 @@ func (s *search) made(e pattern.Expr) *fgraph.Variable {
 
 // literals returns the numbers of an expression.
 func literals(e pattern.Expr) (list []pattern.Literal) {
-	walk(e, func(e pattern.Expr) {
+	pattern.Walk(e, func(e pattern.Expr) {
 		if l, ok := e.(pattern.Literal); ok {
 			list = append(list, l)
 		}
@@ -238,7 +238,7 @@ func replaced(e pattern.Expr, by []pattern.Expr) (pattern.Expr, []pattern.Expr) 
 
 // params returns the names of the parameters of a candidate.
 func (c *candidate) params() (list []string) {
-	walk(c.rewrite.In.Expr, func(e pattern.Expr) {
+	pattern.Walk(c.rewrite.In.Expr, func(e pattern.Expr) {
 		if call, ok := e.(*pattern.Call); ok {
 			if _, p, ok := strings.Cut(strings.TrimSuffix(call.Op, "}"), "{"); ok && len(p) == 1 && !slices.Contains(list, p) {
 				list = append(list, p)

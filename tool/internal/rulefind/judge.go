@@ -271,11 +271,11 @@ func (s *search) examples(f *Found) (fires, not string) {
 		return "", ""
 	}
 	if v := f.sides[0]; s.fires(context.Background(), r, v) {
-		fires = s.d.Sprint(v)
+		fires = fgraph.Text(0, v)
 	}
 	for _, v := range s.others(f.sides[0]) {
 		if !s.fires(context.Background(), r, v) {
-			return fires, s.d.Sprint(v)
+			return fires, fgraph.Text(0, v)
 		}
 	}
 	return fires, ""

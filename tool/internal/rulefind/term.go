@@ -181,7 +181,7 @@ func (s *space) apply(ctx context.Context, op symbol, args []*term) {
 	if t.v, err = make1(op.op, vars); err != nil || slices.Contains(vars, t.v) {
 		return // the types don't fit, or there is nothing to compute
 	}
-	if a := t.v.Owner(); len(a.Outputs()) != 1 || destroys(a.Op()) || s.allowed != nil && !s.allowed(a) {
+	if a := t.v.Owner(); len(a.Outputs()) != 1 || fgraph.Destroys(a.Op()) || s.allowed != nil && !s.allowed(a) {
 		return
 	}
 	if base, _, ok := strings.Cut(op.name, "{#"); ok && op.op.Param != nil {
@@ -225,11 +225,6 @@ func make1(op pattern.Operator, vars []*fgraph.Variable) (v *fgraph.Variable, er
 		}
 	}()
 	return rulecheck.Apply(op, nil, vars, nil)
-}
-
-func destroys(op fgraph.Op) bool {
-	d, ok := op.(fgraph.Destroyer)
-	return ok && len(d.DestroyMap()) > 0
 }
 
 // compute computes a variable from those that are known: an op may have been made with conversions
