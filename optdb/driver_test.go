@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -107,7 +108,7 @@ func TestDriverFromOutside(t *testing.T) {
 				t.Errorf("%s, pipeline %s: %s, want %s", query, o.Pipeline(), g, want)
 			}
 			var report strings.Builder
-			must(t, rec.Record().Check(), rec.Record().WriteText(&report))
+			must(t, profiletest.Check(rec.Record()), rec.Record().WriteText(&report))
 			if o.Selected("again") && !strings.Contains(report.String(), "('again', 'Repeat', 0)") {
 				t.Errorf("%s: the profile does not have it:\n%s", query, report.String())
 			}

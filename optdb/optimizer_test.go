@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -151,7 +152,7 @@ func TestRewriteRecords(t *testing.T) {
 	must(t, o.Rewrite(t.Context(), letters(t, "bcdqa"), rec))
 	rec.End()
 	r := rec.Record()
-	must(t, r.Check())
+	must(t, profiletest.Check(r))
 	var got []string
 	for depth, c := range r.All() {
 		line := strings.Repeat(" ", depth) + c.Class + " " + c.Name

@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -111,7 +112,7 @@ func TestOptimizeConcurrently(t *testing.T) {
 			ctx := rewrite.WithOptions(context.Background(), rewrite.Options{WhyNot: func(rewrite.Miss) { misses++ }})
 			err := o.Rewrite(ctx, g, rec)
 			rec.End()
-			if err := errors.Join(err, g.Check(), rec.Record().Check()); err != nil || g.String() != want[n] {
+			if err := errors.Join(err, g.Check(), profiletest.Check(rec.Record())); err != nil || g.String() != want[n] {
 				t.Errorf("%d: %v: %v, want %s", n, err, g, want[n])
 			}
 			// Databases and queries are shared as well.

@@ -7,14 +7,15 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 )
 
 func TestCheckAcceptsTheanosSample(t *testing.T) {
-	if err := sample(t).Check(); err != nil {
+	if err := profiletest.Check(sample(t)); err != nil {
 		t.Error(err)
 	}
 	var none *profile.Record
-	if err := none.Check(); err != nil {
+	if err := profiletest.Check(none); err != nil {
 		t.Error(err)
 	}
 }
@@ -43,8 +44,8 @@ func TestCheckFinds(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			root := sample(t)
 			test.change(root, root.Children[0])
-			err := root.Check()
-			if !errors.Is(err, profile.ErrInconsistent) || !strings.Contains(err.Error(), test.want) {
+			err := profiletest.Check(root)
+			if !errors.Is(err, profiletest.ErrInconsistent) || !strings.Contains(err.Error(), test.want) {
 				t.Errorf("%v\nwant %q", err, test.want)
 			}
 		})
@@ -56,7 +57,7 @@ func TestCheckReportsEverything(t *testing.T) {
 	for _, r := range root.All() {
 		r.Changed = -1
 	}
-	n := strings.Count(root.Check().Error(), "negative figure")
+	n := strings.Count(profiletest.Check(root).Error(), "negative figure")
 	if n != 14 {
 		t.Errorf("%d faults of 14", n)
 	}

@@ -10,8 +10,7 @@
 // written in the layout of Theano's "Optimizer Profile" ([Function.WriteText], and
 // [Record.WriteText] for the optimizer alone), as JSON, as a Chrome or Perfetto
 // trace, by package profile/pprof for "go tool pprof", and by package tool/view as an HTML
-// page. [Merge] adds several runs, [Diff] compares two, and
-// [Record.Check] checks the arithmetic of a record.
+// page. [Merge] adds several runs, and [WriteDiff] compares two.
 //
 // The package knows nothing about graphs or rewriters, and does not time anything by
 // itself. A Recorder belongs to one goroutine. Several goroutines may read a Record

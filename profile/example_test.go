@@ -18,8 +18,6 @@ func Example() {
 
 	r := rec.Record().Find("fold")
 	fmt.Println(r.Class, r.NodesBefore, r.NodesAfter, r.Changed)
-	fmt.Println(rec.Record().Check())
 	// Output:
 	// TopoOptimizer 5 3 2
-	// <nil>
 }

@@ -44,8 +44,8 @@ type OpCost struct {
 	Waited time.Duration `json:"waited_ns,omitempty"`
 }
 
-// Cores returns how many threads worked on average.
-func (o *OpCost) Cores() float64 {
+// cores returns how many threads worked on average.
+func (o *OpCost) cores() float64 {
 	return float64(o.Time+o.Helped-o.Waited) / float64(max(o.Time, 1))
 }
 

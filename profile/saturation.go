@@ -99,42 +99,6 @@ func addCounts(list, more []RuleCount) []RuleCount {
 	return list
 }
 
-// faults checks the arithmetic.
-func (s *Saturation) faults(r *Record) []string {
-	if s == nil {
-		return nil
-	}
-	var faults []string
-	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
-	if d := s.time(); d < 0 || d > r.Time {
-		fault("%v in saturation of %v in all", d, r.Time)
-	}
-	// The costs are compared so that NaN is a fault, too.
-	if s.Nodes < 0 || s.Classes < 0 || s.GaveUp < 0 || !(s.CostBefore >= 0) || !(s.CostAfter >= 0) {
-		fault("saturation: negative figure")
-	}
-	// Extraction starts with what was there before, so it never returns anything dearer.
-	if s.CostAfter > s.CostBefore {
-		fault("saturation: it costs %v before, and %v after", s.CostBefore, s.CostAfter)
-	}
-	matches, applied := 0, 0
-	for i := range s.Laps {
-		l := &s.Laps[i]
-		matches, applied = matches+l.Matches, applied+l.Applied
-		if l.Nodes < 0 || l.Classes < 0 || l.Matches < 0 || l.Applied < 0 || l.Applied > l.Matches {
-			fault("lap %d: %d applied of %d matches, %d nodes, %d classes", i, l.Applied, l.Matches, l.Nodes, l.Classes)
-		}
-	}
-	// Each match is counted twice, by its lap and by its rule.
-	for i := range r.Rules {
-		matches, applied = matches-r.Rules[i].Attempts, applied-r.Rules[i].Applied
-	}
-	if matches != 0 || applied != 0 {
-		fault("the laps count %d matches more than the rules, and %d more applied", matches, applied)
-	}
-	return faults
-}
-
 // saturation writes the block of a saturation.
 func (t *textWriter) saturation(r *Record, level int) {
 	s, in := r.Saturation, indent(level)

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 )
 
 // saturation returns the record of a saturation, as a child of a sequence.
@@ -71,7 +72,7 @@ func TestSaturationMerge(t *testing.T) {
 	if s.Nodes != 240 || s.Laps[1].Matches != 96 || s.Laps[1].Banned[0].Count != 2 || len(s.Ended) != 2 || s.Extract != 2*time.Millisecond || s.CostAfter != 2000 {
 		t.Errorf("%+v", s)
 	}
-	if err := sum.Check(); err != nil {
+	if err := profiletest.Check(sum); err != nil {
 		t.Error(err)
 	}
 	if diff := cmp.Diff(saturation(), a); diff != "" {
@@ -83,7 +84,7 @@ func TestSaturationMerge(t *testing.T) {
 }
 
 func TestSaturationCheck(t *testing.T) {
-	if err := saturation().Check(); err != nil {
+	if err := profiletest.Check(saturation()); err != nil {
 		t.Error(err)
 	}
 	for name, spoil := range map[string]func(*profile.Saturation){
@@ -95,7 +96,7 @@ func TestSaturationCheck(t *testing.T) {
 	} {
 		r := saturation()
 		spoil(r.Children[0].Saturation)
-		if err := r.Check(); !errors.Is(err, profile.ErrInconsistent) {
+		if err := profiletest.Check(r); !errors.Is(err, profiletest.ErrInconsistent) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}

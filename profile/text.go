@@ -295,7 +295,7 @@ func (t *textWriter) execution(ops []OpCost) {
 	for _, o := range ops {
 		sum += o.Time
 		t.line("  %5.1f%% %6.1f%% %9.3fs %12.2es %s%14d %8d %6d  %s", percent(o.Time, total), percent(sum, total),
-			o.Time.Seconds(), o.Time.Seconds()/math.Max(1, float64(o.Calls)), threads("%6.2f %5.1f%% ", o.Cores(), percent(o.Waited, o.Time)),
+			o.Time.Seconds(), o.Time.Seconds()/math.Max(1, float64(o.Calls)), threads("%6.2f %5.1f%% ", o.cores(), percent(o.Waited, o.Time)),
 			o.Bytes, o.Calls, o.Applies, o.Name)
 	}
 }

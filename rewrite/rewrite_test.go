@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 )
 
 type op string
@@ -57,7 +58,7 @@ func run(t testing.TB, r GraphRewriter, g *fgraph.FunctionGraph) *profile.Record
 		t.Fatal(err)
 	}
 	rec.End()
-	if err := rec.Record().Check(); err != nil {
+	if err := profiletest.Check(rec.Record()); err != nil {
 		t.Fatal(err)
 	}
 	return rec.Record()

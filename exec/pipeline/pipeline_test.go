@@ -21,6 +21,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/passes/passtest"
+	"github.com/nnopt/nnopt/profile/profiletest"
 )
 
 const config = `
@@ -209,7 +210,7 @@ func execute(t *testing.T, nn *nnet3.Nnet, req *computation.Request, in pipeline
 		t.Errorf("%s: profile %v, optimized %v", query, p.Profile != nil, p.Compiled != p.Optimized)
 	}
 	if p.Profile != nil {
-		if err := p.Profile.Check(); err != nil {
+		if err := profiletest.Check(p.Profile); err != nil {
 			t.Error(err)
 		}
 	}

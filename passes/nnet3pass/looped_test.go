@@ -26,6 +26,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 )
 
 // testingT is the common part of tests and properties.
@@ -66,7 +67,7 @@ func optimize(t testingT, nn *nnet3.Nnet, c *computation.Computation, query stri
 			t.Fatalf("%s: %v", query, err)
 		}
 		rec.End()
-		if err := rec.Record().Check(); err != nil {
+		if err := profiletest.Check(rec.Record()); err != nil {
 			t.Fatalf("%s: profile: %v", query, err)
 		}
 	}

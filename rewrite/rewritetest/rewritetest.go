@@ -20,6 +20,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -61,7 +62,7 @@ func Run(t testing.TB, r rewrite.GraphRewriter, g *fgraph.FunctionGraph) *profil
 	if g.Commits() == commits && g.String() != before {
 		t.Fatalf("%s changed %s to %v behind the graph's back", rewrite.Describe(r).Name, before, g)
 	}
-	if err := rec.Record().Check(); err != nil {
+	if err := profiletest.Check(rec.Record()); err != nil {
 		t.Error(err)
 	}
 	return rec.Record()

@@ -19,6 +19,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/profile/profiletest"
 	"github.com/nnopt/nnopt/tool"
 )
 
@@ -112,7 +113,7 @@ func TestProfile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Optimizer.Check(); err != nil {
+	if err := profiletest.Check(f.Optimizer); err != nil {
 		t.Error(err)
 	}
 	if f.Optimizer.NodesAfter >= f.Optimizer.NodesBefore || f.LinkTime <= 0 || f.CompileTime < f.Optimizer.Time {

@@ -1,4 +1,5 @@
-package profile
+// Package profiletest checks the arithmetic of profiles, for tests of what records them.
+package profiletest
 
 import (
 	"errors"
@@ -6,29 +7,31 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/nnopt/nnopt/profile"
 )
 
-// ErrInconsistent is the error that errors of [Record.Check] wrap.
+// ErrInconsistent is the error that errors of [Check] wrap.
 var ErrInconsistent = errors.New("profile: inconsistent record")
 
-// Check checks the arithmetic of the record and its descendants: the counts of the
+// Check checks the arithmetic of a record and its descendants: the counts of the
 // passes add up to the applications of the rules, children and passes take no
 // longer than their rewriter, no rule fired more often than it was tried, and no
 // figure is negative. It returns all faults together. Each wraps [ErrInconsistent]
 // and begins with the path of the record.
-func (r *Record) Check() error {
+func Check(r *profile.Record) error {
 	var faults []error
 	var path []string
 	for depth, c := range r.All() {
 		path = append(path[:depth], "/"+c.Name)
-		for _, f := range c.faults() {
+		for _, f := range faultsOf(c) {
 			faults = append(faults, fmt.Errorf("%w: %s: %s", ErrInconsistent, strings.Join(path, ""), f))
 		}
 	}
 	return errors.Join(faults...)
 }
 
-func (r *Record) faults() []string {
+func faultsOf(r *profile.Record) []string {
 	var faults []string
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
 	children, own := time.Duration(0), r.Prepare
@@ -41,7 +44,7 @@ func (r *Record) faults() []string {
 		d    time.Duration
 	}{
 		{"validation", r.Validate}, {"callbacks", r.Callback}, {"sorting", r.Toposort}, {"the walk", r.Loop}, {"making rules", r.Prepare},
-		{"passes", r.sumPasses(inPass)}, {"children", children}, {"children and making rules outside of them", children + own},
+		{"passes", inPasses(r)}, {"children", children}, {"children and making rules outside of them", children + own},
 	} {
 		// Each of these is within the run. Their sum may be longer than it: validation and callbacks of
 		// children are in the time of the children, and here once more.
@@ -64,11 +67,11 @@ func (r *Record) faults() []string {
 			fault("rule %s: %d applied and %d refused of %d attempts", u.Name, u.Applied, u.Refused, u.Attempts)
 		}
 	}
-	return slices.Concat(faults, r.passFaults(), r.Saturation.faults(r))
+	return slices.Concat(faults, passFaults(r), saturationFaults(r))
 }
 
 // passFaults checks the passes of an equilibrium against its rules.
-func (r *Record) passFaults() []string {
+func passFaults(r *profile.Record) []string {
 	if len(r.Passes) == 0 {
 		return nil
 	}
@@ -109,6 +112,51 @@ func (r *Record) passFaults() []string {
 				delete(counts, c.Name)
 			}
 		}
+	}
+	return faults
+}
+
+// inPasses returns the time in passes.
+func inPasses(r *profile.Record) (sum time.Duration) {
+	for i := range r.Passes {
+		sum += r.Passes[i].Time
+	}
+	return sum
+}
+
+// saturationFaults checks the figures of a saturation.
+func saturationFaults(r *profile.Record) []string {
+	s := r.Saturation
+	if s == nil {
+		return nil
+	}
+	var faults []string
+	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
+	if d := s.Match + s.Apply + s.Rebuild + s.Extract; d < 0 || d > r.Time {
+		fault("%v in saturation of %v in all", d, r.Time)
+	}
+	// The costs are compared so that NaN is a fault, too.
+	if s.Nodes < 0 || s.Classes < 0 || s.GaveUp < 0 || !(s.CostBefore >= 0) || !(s.CostAfter >= 0) {
+		fault("saturation: negative figure")
+	}
+	// Extraction starts with what was there before, so it never returns anything dearer.
+	if s.CostAfter > s.CostBefore {
+		fault("saturation: it costs %v before, and %v after", s.CostBefore, s.CostAfter)
+	}
+	matches, applied := 0, 0
+	for i := range s.Laps {
+		l := &s.Laps[i]
+		matches, applied = matches+l.Matches, applied+l.Applied
+		if l.Nodes < 0 || l.Classes < 0 || l.Matches < 0 || l.Applied < 0 || l.Applied > l.Matches {
+			fault("lap %d: %d applied of %d matches, %d nodes, %d classes", i, l.Applied, l.Matches, l.Nodes, l.Classes)
+		}
+	}
+	// Each match is counted twice, by its lap and by its rule.
+	for i := range r.Rules {
+		matches, applied = matches-r.Rules[i].Attempts, applied-r.Rules[i].Applied
+	}
+	if matches != 0 || applied != 0 {
+		fault("the laps count %d matches more than the rules, and %d more applied", matches, applied)
 	}
 	return faults
 }
