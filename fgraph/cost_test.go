@@ -122,7 +122,7 @@ func TestViewsOfViewsAreCheap(t *testing.T) {
 	if w := h.aliases.work - before; w > 20*n {
 		t.Errorf("work %d for %d replacements", w, n)
 	}
-	if root := h.Root(v); root != bottom {
+	if root := h.root(v); root != bottom {
 		t.Errorf("root is %v", root)
 	}
 }

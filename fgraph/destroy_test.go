@@ -381,7 +381,7 @@ func TestDisjointRegions(t *testing.T) {
 	b1, b2 := call(top, x), call(bottom, x)
 	g, h := destroyGraph(t, list(x), list(call(sip, b1), call(sip, b2)))
 	wantConsistent(t, g, true)
-	if h.Shared(b1, b2) || !h.Shared(b1, x) {
+	if h.shared(b1, b2) || !h.shared(b1, x) {
 		t.Error("top and bottom share memory, or top and all do not")
 	}
 	if err := g.ReplaceValidate(b2, call(middle, x), why("overlap")); !errors.Is(err, ErrInconsistent) {

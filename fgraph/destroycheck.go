@@ -221,7 +221,7 @@ func (h *DestroyHandler) aliasedInput(a *Apply, i int, op Op) int {
 	// inputs.
 	alone := e == nil || h.aliases.groups[e.group].size == 1 // no other variable shares memory with v
 	for j, w := range a.inputs {
-		if j == i || w != v && (alone || !h.Shared(v, w)) {
+		if j == i || w != v && (alone || !h.shared(v, w)) {
 			continue
 		}
 		if t, ok := op.(AliasTolerator); !ok || !t.ToleratesAlias(i, j, v == w) {

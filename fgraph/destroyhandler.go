@@ -110,8 +110,8 @@ func (h *DestroyHandler) DestroyedBy(v *Variable) []*Apply {
 	return found
 }
 
-// Root returns the variable that v is a direct or indirect view of, or v itself.
-func (h *DestroyHandler) Root(v *Variable) *Variable {
+// root returns the variable that v is a direct or indirect view of, or v itself.
+func (h *DestroyHandler) root(v *Variable) *Variable {
 	h.relink()
 	if e := h.aliases.known(v); e != nil {
 		return h.g.variables[h.aliases.groups[e.group].root]
@@ -119,8 +119,8 @@ func (h *DestroyHandler) Root(v *Variable) *Variable {
 	return v
 }
 
-// Shared reports whether u and v may share memory.
-func (h *DestroyHandler) Shared(u, v *Variable) bool {
+// shared reports whether u and v may share memory.
+func (h *DestroyHandler) shared(u, v *Variable) bool {
 	h.relink()
 	if u == v {
 		return true
@@ -181,7 +181,7 @@ func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
 
 // claim returns why memory of v must never be overwritten in the current graph, or nil.
 func (h *DestroyHandler) claim(v *Variable) error {
-	if root := h.Root(v); root.IsConstant() {
+	if root := h.root(v); root.IsConstant() {
 		return fmt.Errorf("it is memory of the constant %v", root)
 	} else if root.owner == nil && (h.permitted == nil || !h.permitted(root)) {
 		return fmt.Errorf("it is memory of %v, an input that may not be destroyed", root)

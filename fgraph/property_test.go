@@ -322,7 +322,7 @@ func TestPropertyMayOverwrite(t *testing.T) {
 					t.Fatalf("%v\n%v over input %d: %v, asked for %v", m.g, a, i, got, may[i])
 				}
 			}
-			if may[0] && may[1] && !h.Shared(a.inputs[0], a.inputs[1]) && !try(a, both) {
+			if may[0] && may[1] && !h.shared(a.inputs[0], a.inputs[1]) && !try(a, both) {
 				t.Fatalf("%v\n%v: each input may be overwritten, both may not", m.g, a)
 			}
 		}

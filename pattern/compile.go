@@ -51,7 +51,7 @@ type node struct {
 	lit  Literal // isLiteral
 	like int     // isLiteral in a replacement: slot of the variable whose type it gets, or none
 
-	calc *Formula // isCalc
+	calc *calculation // isCalc
 
 	op      Operator  // isCall
 	fn      *function // isCall in a replacement: makes the variable instead of op, or the parameters

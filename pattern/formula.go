@@ -16,16 +16,16 @@ type formula struct {
 	args  []*formula
 }
 
-// A Formula is what a [Calc] computes.
-type Formula struct {
+// A calculation is what a [Calc] computes.
+type calculation struct {
 	root  *formula
 	names []string
 	pow   func(x, y float64) float64
 }
 
-// Formula parses the formula. pow computes its powers; if it is nil,
+// calculation parses the formula. pow computes its powers; if it is nil,
 // exponents must be whole numbers up to 64.
-func (c Calc) Formula(pow func(x, y float64) float64) (*Formula, error) {
+func (c Calc) calculation(pow func(x, y float64) float64) (*calculation, error) {
 	f, err := parseFormula(string(c))
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrSyntax, err)
@@ -51,23 +51,20 @@ func wholePower(x, y float64) (float64, bool) {
 	return z, true
 }
 
-// Names returns the names in the formula, each once.
-func (f *Formula) Names() []string { return f.names }
-
-// Value computes the formula from the values of its names, which are given by number. It reports
+// compute computes the formula from the values of its names, which are given by number. It reports
 // false if one is unknown.
-func (f *Formula) Value(of func(name int) (float64, bool)) (float64, bool) {
+func (f *calculation) compute(of func(name int) (float64, bool)) (float64, bool) {
 	return f.eval(f.root, of)
 }
 
 // parseFormula reads a formula. It nests at most maxDepth deep.
-func parseFormula(text string) (*Formula, error) {
+func parseFormula(text string) (*calculation, error) {
 	p := formulaParser{text: text}
 	root, err := p.sum(0)
 	if err == nil && p.peek() != 0 {
 		err = p.fault("unexpected %q", p.text[p.at:])
 	}
-	return &Formula{root: root, names: p.names}, err
+	return &calculation{root: root, names: p.names}, err
 }
 
 type formulaParser struct {
@@ -165,7 +162,7 @@ func (p *formulaParser) atom(depth int) (*formula, error) {
 	return &formula{op: 'n', value: v}, nil
 }
 
-func (f *Formula) eval(part *formula, of func(name int) (float64, bool)) (float64, bool) {
+func (f *calculation) eval(part *formula, of func(name int) (float64, bool)) (float64, bool) {
 	switch part.op {
 	case 'n':
 		return part.value, true

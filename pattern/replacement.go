@@ -53,7 +53,7 @@ func (c *compiler) calc(n *node, e Calc) {
 	if p, ok := c.vocab.(Powerer); ok {
 		pow = p.Pow
 	}
-	f, err := e.Formula(pow)
+	f, err := e.calculation(pow)
 	if err != nil {
 		c.faults = append(c.faults, err)
 		return

@@ -48,9 +48,6 @@ func (c *Context) Graph() *fgraph.FunctionGraph { return c.g }
 // Context returns the context of the run, for rules that take a long time.
 func (c *Context) Context() context.Context { return c.ctx }
 
-// Pass returns the name of the pass that is running.
-func (c *Context) Pass() string { return c.pass }
-
 // Count adds to a counter of the rule, which the profile shows with the rule. An empty unit
 // means a count, see [profile.Counter].
 func (c *Context) Count(name string, delta float64, unit string) {

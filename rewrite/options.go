@@ -112,9 +112,9 @@ var noOptions Options
 
 type passKey struct{}
 
-// WithPass returns a context that names the rewriter it is passed to, in errors, events and
+// withPass returns a context that names the rewriter it is passed to, in errors, events and
 // reasons. A [Sequence] uses it for its members.
-func WithPass(ctx context.Context, name string) context.Context {
+func withPass(ctx context.Context, name string) context.Context {
 	return context.WithValue(ctx, passKey{}, name)
 }
 

@@ -262,9 +262,9 @@ func TestSequencePolicies(t *testing.T) {
 func TestContext(t *testing.T) {
 	x := input("x")
 	g := newGraph(t, list(x), list(call(op("f"), x)))
-	ctx := WithPass(WithOptions(context.Background(), Options{MaxUse: 3}), "pass")
+	ctx := withPass(WithOptions(context.Background(), Options{MaxUse: 3}), "pass")
 	c := NewContext(ctx, g)
-	if c.Graph() != g || c.Context() != ctx || c.Pass() != "pass" || OptionsFrom(c.Context()).MaxUse != 3 || OptionsFrom(context.Background()).MaxUse != 0 {
+	if c.Graph() != g || c.Context() != ctx || c.pass != "pass" || OptionsFrom(c.Context()).MaxUse != 3 || OptionsFrom(context.Background()).MaxUse != 0 {
 		t.Error("context")
 	}
 	// A rule can be called without a driver.

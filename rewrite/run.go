@@ -41,7 +41,7 @@ func Run(ctx context.Context, r GraphRewriter, g *fgraph.FunctionGraph, rec *pro
 			return fmt.Errorf("requirements: %w", err)
 		}
 		rec.Nodes(g.NumApplies())
-		return r.Apply(WithPass(ctx, name), g, rec)
+		return r.Apply(withPass(ctx, name), g, rec)
 	})
 	rec.Nodes(g.NumApplies())
 	if denied(err) {
@@ -77,7 +77,7 @@ func runMember(ctx context.Context, m Member, g *fgraph.FunctionGraph, rec *prof
 		child = rec.Begin(m.Name, Outline(m.Rewriter).Class)
 		defer child.End()
 	}
-	err := Run(WithPass(ctx, m.Name), m.Rewriter, g, child)
+	err := Run(withPass(ctx, m.Name), m.Rewriter, g, child)
 	if err == nil {
 		return nil
 	}

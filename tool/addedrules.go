@@ -23,8 +23,8 @@ type AddedRules struct {
 // A ruleSource is a text with rules.
 type ruleSource struct{ file, text string } // file is "" for --rule
 
-// Declare declares --rule and --rules.
-func (r *AddedRules) Declare(cfg *Config, fs *flag.FlagSet) {
+// declare declares --rule and --rules.
+func (r *AddedRules) declare(cfg *Config, fs *flag.FlagSet) {
 	fs.Func("rule", "Add a rewrite PATTERN => PATTERN to "+cfg.Group+"; may be repeated", func(text string) error {
 		if _, err := pattern.ParseRewrite(text); err != nil {
 			return err

@@ -64,7 +64,7 @@ func newSelection(cfg *Config, query string) *Selection {
 // that add rules, and a flag for each pass: --optimization.merge1=false leaves out the entry merge1.
 func DeclareSelection(cfg *Config, fs *flag.FlagSet) *Selection {
 	f := declareSelection(cfg, fs)
-	f.added.Declare(cfg, fs)
+	f.added.declare(cfg, fs)
 	return f
 }
 
@@ -75,7 +75,7 @@ const queryUsage = "Select passes by terms +tag, -tag, &tag, ~tag, or by a mode:
 func declareSelection(cfg *Config, fs *flag.FlagSet) *Selection {
 	f := newSelection(cfg, DefaultQuery)
 	f.flags = fs
-	DeclareQuery(fs, &f.query, &f.added)
+	declareQuery(fs, &f.query, &f.added)
 	for _, d := range cfg.Dialects {
 		if d.Switches != nil {
 			f.switches = append(f.switches, d.Switches(fs, optimizationPrefix))
@@ -104,9 +104,9 @@ func DeclarePasses(cfg *Config, fs *flag.FlagSet) func() (query string, opt *opt
 	return declareSelection(cfg, fs).Build
 }
 
-// DeclareQuery declares --query and --pipeline, which lists passes in place of a query. Files of rules that the
+// declareQuery declares --query and --pipeline, which lists passes in place of a query. Files of rules that the
 // query names in settings are added to added.
-func DeclareQuery(fs *flag.FlagSet, query *string, added *AddedRules) {
+func declareQuery(fs *flag.FlagSet, query *string, added *AddedRules) {
 	by := ""
 	claim := func(name string) error {
 		if by != "" && by != name {

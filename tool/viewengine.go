@@ -50,8 +50,8 @@ func (e *viewEngine) database() (db *optdb.SequenceDB, err error) {
 	return e.db, err
 }
 
-// A Placed error is about a place in what was typed.
-type Placed interface {
+// A placed error is about a place in what was typed.
+type placed interface {
 	error
 	// At returns the column, from 1, in bytes.
 	At() int
@@ -68,7 +68,7 @@ func located(ctx context.Context, err error) error {
 // fault returns an error about what was typed, with its place.
 func fault(err error) error {
 	f := &view.Fault{Text: shortLines(err.Error())}
-	if at := Placed(nil); errors.As(err, &at) {
+	if at := placed(nil); errors.As(err, &at) {
 		f.Text, f.Column = shortLines(at.Error()), at.At()
 	}
 	return f

@@ -10,11 +10,11 @@ import (
 // nil unless the graph is made of code.
 func (r *Recorder) Recording(opt *optdb.Optimizer, record *profile.Record, code *Code) *Recording {
 	b := &builder{Recorder: r, describer: newDescriber()}
-	b.out = &Recording{Format: Format, Version: Version, Kind: KindExpression, Query: opt.Query().String(), Passes: []Pass{}}
+	b.out = &Recording{Format: Format, Version: Version, Kind: KindExpression, Query: opt.Query().String(), Passes: []passEntry{}}
 	b.renumber()
 	b.values()
 	b.nodes()
-	b.out.Start = State{b.nodeList(r.start.Nodes), b.valueList(r.start.Inputs), b.valueList(r.start.Outputs)}
+	b.out.Start = graphState{b.nodeList(r.start.Nodes), b.valueList(r.start.Inputs), b.valueList(r.start.Outputs)}
 	b.steps(record)
 	b.out.addDocs(opt.Entries())
 	if code != nil {
@@ -70,8 +70,8 @@ func (b *builder) renumber() {
 			next++
 		}
 	}
-	b.out.Values = make([]Value, next)
-	b.out.Nodes = make([]Node, kept)
+	b.out.Values = make([]valueEntry, next)
+	b.out.Nodes = make([]nodeEntry, kept)
 }
 
 func (b *builder) nodeList(list []int32) []int32 { return mapped(b.node, list) }
@@ -102,7 +102,7 @@ func (b *builder) nodes() {
 			continue
 		}
 		t := b.op(n.apply.Op())
-		node := Node{Op: t.name, Kind: t.kind, Params: t.params, Lines: t.lines, In: b.valueList(b.first[n.in:n.end]), Segment: n.segment, Ops: operations(n.apply), Weights: t.weights}
+		node := nodeEntry{Op: t.name, Kind: t.kind, Params: t.params, Lines: t.lines, In: b.valueList(b.first[n.in:n.end]), Segment: n.segment, Ops: operations(n.apply), Weights: t.weights}
 		if origin := n.apply.Origin(); origin >= 0 {
 			at := int32(origin)
 			node.Origin = &at

@@ -39,7 +39,7 @@ type opText struct {
 	params [][2]string
 	lines  []string
 
-	weights *Weights
+	weights *histogram
 }
 
 // describer describes ops and types, each of them once.
@@ -180,9 +180,9 @@ func short(s string) string {
 }
 
 // value describes a variable.
-func (d *describer) value(v *fgraph.Variable, owner int32) Value {
+func (d *describer) value(v *fgraph.Variable, owner int32) valueEntry {
 	t := d.typ(v.Type())
-	out := Value{Name: short(v.Name()), Type: t.name, Bytes: t.bytes}
+	out := valueEntry{Name: short(v.Name()), Type: t.name, Bytes: t.bytes}
 	switch {
 	case v.Owner() != nil:
 		out.Node = &owner

@@ -130,15 +130,15 @@ func (a *asker) ask() {
 // errNowhere says that a question is about no node of the graph.
 var errNowhere = errors.New("view: there is no such place")
 
-// An Answer says why a rule does not fire at a node. Its JSON is a list [rule, text].
-type Answer struct{ Rule, Text string }
+// An answer says why a rule does not fire at a node. Its JSON is a list [rule, text].
+type answer struct{ Rule, Text string }
 
 // MarshalJSON writes the list.
-func (a Answer) MarshalJSON() ([]byte, error) { return json.Marshal([]string{a.Rule, a.Text}) }
+func (a answer) MarshalJSON() ([]byte, error) { return json.Marshal([]string{a.Rule, a.Text}) }
 
 // WhyNot repeats the run up to a step, and says why rules do not fire at a node there: the rule
 // of a name or path, or all that look at its op if it is empty.
-func (s *Subject) WhyNot(ctx context.Context, step int, node int32, name string) ([]Answer, error) {
+func (s *Subject) WhyNot(ctx context.Context, step int, node int32, name string) ([]answer, error) {
 	r := s.Recording
 	if step < 0 || step > len(r.Steps) || node < 0 || int(node) >= len(r.Nodes) {
 		return nil, fmt.Errorf("%w: no step %d or no node %d", errNowhere, step, node)
@@ -162,14 +162,14 @@ func (s *Subject) WhyNot(ctx context.Context, step int, node int32, name string)
 	}
 	answers, err := s.answers(ctx, of.g, a, name)
 	if name != "" && len(answers) == 0 && err == nil {
-		answers = append(answers, Answer{name, s.Optimizer.Explain(name)})
+		answers = append(answers, answer{name, s.Optimizer.Explain(name)})
 	}
 	return answers, err
 }
 
 // answers asks the rules of a name or path, or all that look at an apply.
-func (s *Subject) answers(ctx context.Context, g *fgraph.FunctionGraph, a *fgraph.Apply, name string) ([]Answer, error) {
-	var list []Answer
+func (s *Subject) answers(ctx context.Context, g *fgraph.FunctionGraph, a *fgraph.Apply, name string) ([]answer, error) {
+	var list []answer
 	for path, rule := range s.Optimizer.Rules(g.Dialect()) {
 		switch {
 		case name == "" && !rewrite.Wants(rule, a.Op()):
@@ -179,7 +179,7 @@ func (s *Subject) answers(ctx context.Context, g *fgraph.FunctionGraph, a *fgrap
 		case ctx.Err() != nil:
 			return nil, context.Cause(ctx)
 		}
-		list = append(list, Answer{path, rewrite.WhyNot(ctx, rule, g, a)})
+		list = append(list, answer{path, rewrite.WhyNot(ctx, rule, g, a)})
 	}
 	return list, nil
 }

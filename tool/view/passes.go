@@ -27,7 +27,7 @@ func (r *Recording) AddProfile(f *profile.Function) error {
 
 // NewProfile returns a recording of times alone.
 func NewProfile(f *profile.Function) (*Recording, error) {
-	r := &Recording{Format: Format, Version: Version, Kind: KindProfile, Passes: []Pass{}}
+	r := &Recording{Format: Format, Version: Version, Kind: KindProfile, Passes: []passEntry{}}
 	err := r.AddProfile(f)
 	if r.Title == "" {
 		r.Title = "Optimizer profile"
@@ -87,14 +87,14 @@ func (r *Recording) placeSteps() {
 }
 
 // newPass returns a pass without its steps.
-func newPass(rec *profile.Record, parent int) Pass {
-	p := Pass{Name: rec.Name, Class: rec.Class, Parent: parent, Start: rec.Start, Time: rec.Time, Validate: rec.Validate,
+func newPass(rec *profile.Record, parent int) passEntry {
+	p := passEntry{Name: rec.Name, Class: rec.Class, Parent: parent, Start: rec.Start, Time: rec.Time, Validate: rec.Validate,
 		NodesBefore: rec.NodesBefore, NodesAfter: rec.NodesAfter, Changed: rec.Changed, Saturation: rec.Saturation}
 	for _, u := range rec.Rules {
-		p.Rules = append(p.Rules, RuleCost{u.Name, u.Applied, u.Attempts, u.Refused, u.Created, u.Time, u.Global})
+		p.Rules = append(p.Rules, ruleCost{u.Name, u.Applied, u.Attempts, u.Refused, u.Created, u.Time, u.Global})
 	}
 	for _, l := range rec.Passes {
-		p.Laps = append(p.Laps, Lap{l.Nodes, l.Applied, l.Time})
+		p.Laps = append(p.Laps, lap{l.Nodes, l.Applied, l.Time})
 	}
 	for _, c := range rec.Counters {
 		p.Counters = append(p.Counters, [2]string{c.Name, c.Text()})

@@ -20,7 +20,7 @@ type Recorder struct {
 	leaves   map[*fgraph.Variable]int32
 	values   []*fgraph.Variable
 	gone     map[*fgraph.Apply]int32 // the numbers of applies that have left their graph
-	start    State
+	start    graphState
 	steps    []step
 	segments []*segment
 	// The lists of all steps.

@@ -31,10 +31,10 @@ type Recording struct {
 	Subject string `json:"subject,omitempty"` // the expression, or the name of the model
 	Query   string `json:"query,omitempty"`
 
-	Values []Value        `json:"values,omitempty"`
-	Nodes  []Node         `json:"nodes,omitempty"`
-	Start  State          `json:"start"`
-	Passes []Pass         `json:"passes"`
+	Values []valueEntry   `json:"values,omitempty"`
+	Nodes  []nodeEntry    `json:"nodes,omitempty"`
+	Start  graphState     `json:"start"`
+	Passes []passEntry    `json:"passes"`
 	Steps  []Step         `json:"steps,omitempty"`
 	Misses []Miss         `json:"misses,omitempty"`
 	Docs   map[string]Doc `json:"docs,omitempty"` // of passes and rules, by name
@@ -54,8 +54,8 @@ type Recording struct {
 	roots []int // the passes of the runs over each segment
 }
 
-// A Value is the output of a node, an input, or a constant.
-type Value struct {
+// A valueEntry is the output of a node, an input, or a constant.
+type valueEntry struct {
 	Name     string `json:"name,omitempty"`
 	Type     string `json:"type"`
 	Constant string `json:"const,omitempty"` // the data of a constant, shortened
@@ -63,11 +63,11 @@ type Value struct {
 	Node     *int32 `json:"node,omitempty"` // the node that computes it
 	Bytes    int64  `json:"bytes,omitempty"`
 
-	Weights *Weights `json:"weights,omitempty"` // of a constant with many numbers
+	Weights *histogram `json:"weights,omitempty"` // of a constant with many numbers
 }
 
-// A Node is an apply.
-type Node struct {
+// A nodeEntry is an apply.
+type nodeEntry struct {
 	Op      string      `json:"op"`   // as it prints
 	Kind    string      `json:"kind"` // the Go type of the op
 	Params  [][2]string `json:"params,omitempty"`
@@ -78,18 +78,18 @@ type Node struct {
 	Segment int32       `json:"segment,omitempty"` // of a network with several
 	Origin  *int32      `json:"origin,omitempty"`  // the command before, or the column of the expression
 	From    string      `json:"from,omitempty"`    // Origin as text
-	Weights *Weights    `json:"weights,omitempty"` // the parameters of the op
+	Weights *histogram  `json:"weights,omitempty"` // the parameters of the op
 }
 
-// A State is the graph before the first step.
-type State struct {
+// A graphState is the graph before the first step.
+type graphState struct {
 	Nodes   []int32 `json:"nodes,omitempty"` // inputs before clients
 	Inputs  []int32 `json:"inputs,omitempty"`
 	Outputs []int32 `json:"outputs,omitempty"` // values; those of all segments
 }
 
-// A Pass is one run of a rewriter. Parents come before children.
-type Pass struct {
+// A passEntry is one run of a rewriter. Parents come before children.
+type passEntry struct {
 	Name        string        `json:"name"`
 	Class       string        `json:"class"`
 	Parent      int           `json:"parent"` // -1 for the root
@@ -100,15 +100,15 @@ type Pass struct {
 	NodesAfter  int           `json:"nodes_after"`
 	Changed     int           `json:"changed,omitempty"`
 	Steps       [2]int        `json:"steps"` // the first, and the one after the last
-	Rules       []RuleCost    `json:"rules,omitempty"`
-	Laps        []Lap         `json:"laps,omitempty"` // of an equilibrium
+	Rules       []ruleCost    `json:"rules,omitempty"`
+	Laps        []lap         `json:"laps,omitempty"` // of an equilibrium
 	Counters    [][2]string   `json:"counters,omitempty"`
 
 	Saturation *profile.Saturation `json:"saturation,omitempty"`
 }
 
-// A RuleCost is what a rule did in a pass.
-type RuleCost struct {
+// A ruleCost is what a rule did in a pass.
+type ruleCost struct {
 	Name    string        `json:"name"`
 	Hits    int           `json:"hits"`
 	Tries   int           `json:"tries"`
@@ -118,8 +118,8 @@ type RuleCost struct {
 	Global  bool          `json:"global,omitempty"`
 }
 
-// A Lap is one round of an equilibrium.
-type Lap struct {
+// A lap is one round of an equilibrium.
+type lap struct {
 	Nodes   int           `json:"nodes"`
 	Applied int           `json:"applied"`
 	Time    time.Duration `json:"time_ns"`

@@ -1,18 +1,16 @@
 package view_test
 
-import (
-	"slices"
-	"testing"
-
-	"github.com/nnopt/nnopt/tool/view"
-)
+import "testing"
 
 // TestSaturation: the page has the chain of rules of a saturation as steps, and the figures of its
 // laps.
 func TestSaturation(t *testing.T) {
 	r := record(t, "+saturate", "x y z w: vector", "x*y + x*z + w*y + w*z").Recording
-	i := slices.IndexFunc(r.Passes, func(p view.Pass) bool { return p.Name == "saturate" })
-	if i < 0 {
+	i := 0
+	for i < len(r.Passes) && r.Passes[i].Name != "saturate" {
+		i++
+	}
+	if i == len(r.Passes) {
 		t.Fatal("no pass")
 	}
 	p := r.Passes[i]

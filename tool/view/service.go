@@ -311,7 +311,7 @@ type whyNotQuestion struct {
 }
 
 type answers struct {
-	Misses []Answer `json:"misses"`
+	Misses []answer `json:"misses"`
 }
 
 func whyNot(s *Service, ctx context.Context, q whyNotQuestion) (out answers, err error) {

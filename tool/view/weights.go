@@ -16,9 +16,9 @@ const (
 	weightBins  = 24
 )
 
-// Weights are the numbers of a constant, or the parameters of an op, as a histogram. Where there are
+// A histogram counts the numbers of a constant, or the parameters of an op. Where there are
 // many, it is that of some of them, evenly spaced.
-type Weights struct {
+type histogram struct {
 	Count   int     `json:"count"`
 	Sampled int     `json:"sampled,omitempty"` // if not all were looked at
 	Min     float64 `json:"min"`
@@ -30,7 +30,7 @@ type Weights struct {
 }
 
 // weightsOf returns the histogram of what a type or an op shows, or nil.
-func weightsOf(of, data any) *Weights {
+func weightsOf(of, data any) *histogram {
 	s, ok := of.(Sampler)
 	if !ok {
 		return nil
@@ -39,7 +39,7 @@ func weightsOf(of, data any) *Weights {
 	if count < fewWeights || len(numbers) == 0 {
 		return nil
 	}
-	w := &Weights{Count: count, Min: math.Inf(1), Max: math.Inf(-1), Bins: make([]int, weightBins)}
+	w := &histogram{Count: count, Min: math.Inf(1), Max: math.Inf(-1), Bins: make([]int, weightBins)}
 	if len(numbers) < count {
 		w.Sampled = len(numbers)
 	}
