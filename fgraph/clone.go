@@ -34,18 +34,11 @@ func (g *FunctionGraph) Clone() (*FunctionGraph, *Mapping) {
 		}
 	}
 	var inputs []*Variable
-	var types []Type
 	// In a topological order the counterparts of all inputs exist.
 	for a := range g.Ordered() {
-		inputs, types = of(inputs, a.inputs), types[:0]
-		for _, v := range a.outputs {
-			types = append(types, v.typ)
-		}
-		b := NewApply(a.op, inputs, types...)
-		b.origin = a.origin
-		for i, v := range a.outputs {
-			b.outputs[i].SetName(v.Name())
-			m.variables[v.id] = b.outputs[i]
+		inputs = of(inputs, a.inputs)
+		for i, v := range a.copied(inputs).outputs {
+			m.variables[a.outputs[i].id] = v
 		}
 	}
 	c, err := New(of(nil, g.inputs), of(nil, g.outputs))

@@ -30,15 +30,9 @@ func NewCopy(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, 
 		for i, v := range a.Inputs() {
 			in[i] = copies[v]
 		}
-		types := make([]Type, len(a.Outputs()))
-		for i, o := range a.Outputs() {
-			types[i] = o.Type()
-		}
-		b := NewApply(a.Op(), in, types...)
-		b.SetOrigin(a.Origin())
-		for i, o := range a.Outputs() {
-			b.Outputs()[i].SetName(o.Name())
-			copies[o] = b.Outputs()[i]
+		b := a.copied(in)
+		for i, o := range a.outputs {
+			copies[o] = b.outputs[i]
 		}
 		applies = append(applies, b)
 	})
@@ -46,6 +40,20 @@ func NewCopy(inputs, outputs []*Variable, features ...Feature) (*FunctionGraph, 
 		outs[i] = copies[v]
 	}
 	return NewInOrder(ins, outs, applies, features...)
+}
+
+// copied returns the apply of other inputs, with the same names and origin.
+func (a *Apply) copied(inputs []*Variable) *Apply {
+	types := make([]Type, 0, 4) // mostly one, on the stack
+	for _, v := range a.outputs {
+		types = append(types, v.typ)
+	}
+	b := NewApply(a.op, inputs, types...)
+	b.origin = a.origin
+	for i, v := range a.outputs {
+		b.outputs[i].SetName(v.Name())
+	}
+	return b
 }
 
 // InputsOf returns the inputs that variables are computed from, in the order of their first use.

@@ -200,26 +200,15 @@ func resize(g *fgraph.FunctionGraph, values []any, n, m int) (repro.Smaller, err
 
 // cropped returns an array whose dimensions of size n have size m.
 func cropped(a *array.Array, n, m int) *array.Array {
-	shape := slices.Clone(a.Shape())
-	if !slices.Contains(shape, n) || a.IsCSR() {
+	if !slices.Contains(a.Shape(), n) {
 		return a
 	}
-	for d := range shape {
-		if shape[d] == n {
-			shape[d] = m
+	return selected(a, func(_, size int) []int {
+		if size != n {
+			return nil
 		}
-	}
-	b := array.New(a.DType(), shape...)
-	for i := range b.Len() {
-		from, rest, step := 0, i, 1
-		for d := len(shape) - 1; d >= 0; d-- {
-			from += rest % shape[d] * step
-			rest /= shape[d]
-			step *= a.Dim(d)
-		}
-		b.SetFloat(i, a.Float(from))
-	}
-	return b
+		return lists.Range[int](m)
+	})
 }
 
 // simpler returns arrays with simpler elements: all the same, or rounded.

@@ -70,15 +70,8 @@ func (s *space) candidate(p pair) *candidate {
 			*c = d
 		}
 	}
-	pattern.Walk(c.rewrite.In.Expr, func(e pattern.Expr) { c.count(e) })
-	pattern.Walk(c.rewrite.Out, func(e pattern.Expr) { c.count(e) })
+	c.literals = len(literals(c.rewrite.In.Expr)) + len(literals(c.rewrite.Out))
 	return c
-}
-
-func (c *candidate) count(e pattern.Expr) {
-	if _, ok := e.(pattern.Literal); ok {
-		c.literals++
-	}
 }
 
 // compare orders candidates: small ones first, of those with few numbers, of those with many variables. A number
@@ -132,6 +125,3 @@ func (s *space) leaf(name string) *fgraph.Variable {
 	i := slices.IndexFunc(s.Leaves, func(v *fgraph.Variable) bool { return v.Name() == name })
 	return s.Leaves[i]
 }
-
-// saves returns what a rewrite saves, the greater part first.
-func (c *candidate) saves() float64 { return c.before - c.after }

@@ -132,16 +132,17 @@ func underived(ctx context.Context, d rulecheck.Explorer, limits saturate.Pass, 
 		of = t.alone
 	}
 	equal, err := of(ctx, pairs)
-	if err != nil {
-		return nil, err
-	}
-	var left []*candidate
-	for i, c := range list {
-		if !equal[i] {
-			left = append(left, c)
+	return without(list, equal), err
+}
+
+// without returns what is left of a list without those that follow.
+func without(list []*candidate, follows []bool) (left []*candidate) {
+	for i, does := range follows {
+		if !does {
+			left = append(left, list[i])
 		}
 	}
-	return left, nil
+	return left
 }
 
 // alone reports which of the pairs follow, each asked about alone.
@@ -177,16 +178,7 @@ func (s *search) uncased(ctx context.Context, rules []rewrite.NodeRewriter, list
 		}
 		return t.cases(ctx, c.sides, cells, names, make(map[string][2]float64))
 	})
-	if err != nil {
-		return nil, err
-	}
-	var left []*candidate
-	for i, c := range list {
-		if !follows[i] {
-			left = append(left, c)
-		}
-	}
-	return left, nil
+	return without(list, follows), err
 }
 
 // cases reports whether both sides of a pair are equal wherever its variables are in the cells of a list: each in those

@@ -1,6 +1,7 @@
 package rulefind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -67,12 +68,7 @@ func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completenes
 			return nil, ctx.Err()
 		}
 	}
-	slices.SortStableFunc(missed, func(a, b *candidate) int {
-		if x, y := a.saves(), b.saves(); x != y {
-			return map[bool]int{true: -1, false: 1}[x > y]
-		}
-		return 0
-	})
+	slices.SortStableFunc(missed, func(a, b *candidate) int { return cmp.Compare(b.before-b.after, a.before-a.after) })
 	var reports []rulecheck.Report
 	for part := range slices.Chunk(missed, maxMissed) {
 		if len(reports) > 0 && s.late() {

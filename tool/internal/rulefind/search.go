@@ -1,6 +1,7 @@
 package rulefind
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"math/bits"
@@ -144,27 +145,12 @@ func Search(ctx context.Context, d rulecheck.Explorer, o Options) (*Result, erro
 		}
 	}
 	s.result.Stopped = ctx.Err() != nil || s.late()
-	slices.SortStableFunc(s.result.Found, func(a, b Found) int {
-		switch x, y := a.Before-a.After, b.Before-b.After; {
-		case x > y:
-			return -1
-		case x < y:
-			return 1
-		}
-		return 0
-	})
+	slices.SortStableFunc(s.result.Found, func(a, b Found) int { return cmp.Compare(b.Before-b.After, a.Before-a.After) })
 	return s.result, nil
 }
 
 func (o Options) complete() Options {
-	or := func(v *int, d int) {
-		if *v <= 0 {
-			*v = d
-		}
-	}
-	or(&o.Vars, defaultVars)
-	or(&o.Size, defaultSize)
-	or(&o.Most, defaultMost)
+	o.Vars, o.Size, o.Most = cmp.Or(max(o.Vars, 0), defaultVars), cmp.Or(max(o.Size, 0), defaultSize), cmp.Or(max(o.Most, 0), defaultMost)
 	o.Known = compatible(o.Known)
 	if o.Progress == nil {
 		o.Progress = func(string) {}
