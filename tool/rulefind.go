@@ -52,7 +52,7 @@ func (f *findFlags) declare(fs *flag.FlagSet) {
 var findNames = []string{"ops", "types", "constants", "size", "most", "time", "from", "known", "complete", "redundant"}
 
 // explorable returns the dialect to search for rules in.
-func (f *ruleFlags) explorable() (*Dialect, rulecheck.Explorer, error) {
+func (f *ruleFlags) explorable() (*Dialect, rulecheck.Domain, error) {
 	dialects := f.cfg.checkable()
 	if len(dialects) == 0 {
 		return nil, nil, Usagef("no dialect says how its values are drawn and compared")
@@ -64,14 +64,7 @@ func (f *ruleFlags) explorable() (*Dialect, rulecheck.Explorer, error) {
 		}
 	}
 	domain, err := d.Domain("")
-	if err != nil {
-		return nil, nil, err
-	}
-	explorer, ok := domain.(rulecheck.Explorer)
-	if !ok {
-		return nil, nil, Usagef("terms of %s can't be told apart by values", d.Name)
-	}
-	return d, explorer, nil
+	return d, domain, err
 }
 
 // find runs rule find.
@@ -280,7 +273,7 @@ func occurring(graphs []*fgraph.FunctionGraph, v pattern.Vocabulary, o *rulefind
 }
 
 // printRedundant prints the rules of the database that follow from others.
-func (f *ruleFlags) printRedundant(ctx context.Context, c *Console, d rulecheck.Explorer, entries []rulecheck.Entry) error {
+func (f *ruleFlags) printRedundant(ctx context.Context, c *Console, d rulecheck.Domain, entries []rulecheck.Entry) error {
 	list, err := rulefind.Redundant(ctx, d, entries, func(text string) { c.Say("%s", text) })
 	if err != nil {
 		return err

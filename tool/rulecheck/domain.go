@@ -32,6 +32,10 @@ type Domain interface {
 	Graph(outputs []*fgraph.Variable, others ...*fgraph.Variable) (*fgraph.FunctionGraph, error)
 	// Judge returns a judge of one rule.
 	Judge(t Trial) Judge
+	// Ground returns variables of some types with values, by which terms are told apart where rules are searched for. types
+	// is a list as the dialect writes it, separated by semicolons; "" means the simplest. each is how many variables there
+	// are of a type. known are further values by name: those for which a rule was wrong.
+	Ground(types string, each int, rng *rand.Rand, known []map[string]any) (*Ground, error)
 }
 
 // A Drawer draws the variables of one expression.

@@ -11,16 +11,6 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 )
 
-// An Explorer is a [Domain] whose terms can be told apart by their values, so that rules can be
-// searched for.
-type Explorer interface {
-	Domain
-	// Ground returns variables of some types with values. types is a list as the dialect writes it,
-	// separated by semicolons; "" means the simplest. each is how many variables there are of a type.
-	// known are further values by name: those for which a rule was wrong.
-	Ground(types string, each int, rng *rand.Rand, known []map[string]any) (*Ground, error)
-}
-
 // A Ground is what terms are made of, and how they are computed.
 type Ground struct {
 	Leaves []*fgraph.Variable

@@ -21,12 +21,8 @@ type World struct {
 	// Types are those of the names in a pattern, the simplest first. Most names of an expression
 	// have the same one.
 	Types []fgraph.Type
-	// Given are the types of names for which there is no choice.
-	Given map[string]fgraph.Type
 	// Params returns parameters of the ops of a family, the simplest first.
 	Params func(family string) []any
-	// Constant returns a constant for a name that guards or formulas look at, or nil.
-	Constant func(t fgraph.Type, rng *rand.Rand) *fgraph.Variable
 	// Random returns a value. special asks for one at the limits of what there is, of which rules
 	// may promise less.
 	Random func(t fgraph.Type, special bool, rng *rand.Rand) any
@@ -97,12 +93,7 @@ func (d *worldDomain) Beginnings() (choices [][]int, times int) {
 	return choices, 4
 }
 
-func (d *worldDomain) Names() (names []string) {
-	for name := range d.Given {
-		names = append(names, name)
-	}
-	return names
-}
+func (d *worldDomain) Names() []string { return nil }
 
 func (d *worldDomain) Expressions(c Case) [][]*fgraph.Variable {
 	if d.Parse == nil {
@@ -135,28 +126,20 @@ func (d *worldDomain) Begin(t *Tape) Drawer {
 	return &worldDrawer{worldDomain: d, tape: t, like: t.Draw(len(d.Types)), scatter: t.Draw(2) == 1}
 }
 
-func (w *worldDrawer) typeOf(name string) fgraph.Type {
-	if t, ok := w.Given[name]; ok {
-		return t
-	}
+// typ draws a type.
+func (w *worldDrawer) typ() fgraph.Type {
 	if w.scatter && w.tape.Draw(2) == 1 {
 		return w.Types[w.tape.Draw(len(w.Types))]
 	}
 	return w.Types[w.like]
 }
 
-func (w *worldDrawer) Argument(name string, asked bool) (*fgraph.Variable, error) {
-	t := w.typeOf(name)
-	if asked && w.Constant != nil && w.tape.Maybe(2) {
-		if c := w.Constant(t, rand.New(rand.NewPCG(uint64(w.tape.Draw(1<<10)), 0))); c != nil {
-			return c, nil
-		}
-	}
-	return fgraph.NewInput(t, name), nil
+func (w *worldDrawer) Argument(name string, _ bool) (*fgraph.Variable, error) {
+	return fgraph.NewInput(w.typ(), name), nil
 }
 
 func (w *worldDrawer) Literal(l pattern.Literal) (*fgraph.Variable, error) {
-	v, err := w.Rules.Constant(l, fgraph.NewInput(w.typeOf(""), ""))
+	v, err := w.Rules.Constant(l, fgraph.NewInput(w.typ(), ""))
 	if err == nil && !w.Rules.Equal(l, v) {
 		err = ErrUnfit
 	}
@@ -166,7 +149,7 @@ func (w *worldDrawer) Literal(l pattern.Literal) (*fgraph.Variable, error) {
 func (w *worldDrawer) Indexes(pattern.Operator, int) int { return -1 }
 
 func (w *worldDrawer) Rest(name string, _ bool) *fgraph.Variable {
-	return fgraph.NewInput(w.typeOf(name), name)
+	return fgraph.NewInput(w.typ(), name)
 }
 
 // How often an instance is computed, with values at the limits in every third run.

@@ -16,7 +16,7 @@ import (
 
 // A theory is what rules say.
 type theory struct {
-	domain rulecheck.Explorer
+	domain rulecheck.Domain
 	pass   saturate.Pass
 }
 
@@ -33,7 +33,7 @@ var (
 const batch = 128
 
 // newTheory compiles rules.
-func newTheory(d rulecheck.Explorer, limits saturate.Pass, rules []rewrite.NodeRewriter) (*theory, error) {
+func newTheory(d rulecheck.Domain, limits saturate.Pass, rules []rewrite.NodeRewriter) (*theory, error) {
 	t := &theory{domain: d, pass: limits.With(rules)}
 	if len(t.pass.Rules) == 0 {
 		return t, nil
@@ -57,7 +57,7 @@ func compatible(rules []rewrite.NodeRewriter) (list []rewrite.NodeRewriter) {
 
 // compiled returns a rule as saturation takes it, in both directions where it has no more variables on one side: that
 // two terms are equal may show in a third one, which is dearer than both.
-func compiled(d rulecheck.Explorer, r pattern.Rule) (rewrite.NodeRewriter, error) {
+func compiled(d rulecheck.Domain, r pattern.Rule) (rewrite.NodeRewriter, error) {
 	two := r
 	two.Cases = slices.Clone(r.Cases)
 	for i, w := range r.Cases {
@@ -118,7 +118,7 @@ func (t *theory) ask(ctx context.Context, pairs [][2]*fgraph.Variable, given map
 }
 
 // underived returns the candidates that do not follow from rules.
-func underived(ctx context.Context, d rulecheck.Explorer, limits saturate.Pass, rules []rewrite.NodeRewriter, list []*candidate) ([]*candidate, error) {
+func underived(ctx context.Context, d rulecheck.Domain, limits saturate.Pass, rules []rewrite.NodeRewriter, list []*candidate) ([]*candidate, error) {
 	t, err := newTheory(d, limits, rules)
 	if err != nil {
 		return nil, err
@@ -248,7 +248,7 @@ func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewr
 }
 
 // Follow reports which pairs of variables are equal by rules, read in both directions.
-func Follow(ctx context.Context, d rulecheck.Explorer, rules []pattern.Rule, pairs [][2]*fgraph.Variable) ([]bool, error) {
+func Follow(ctx context.Context, d rulecheck.Domain, rules []pattern.Rule, pairs [][2]*fgraph.Variable) ([]bool, error) {
 	list := make([]rewrite.NodeRewriter, len(rules))
 	for i, r := range rules {
 		var err error

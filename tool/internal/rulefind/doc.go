@@ -19,5 +19,5 @@
 // says which rules follow from others.
 //
 // A search that is not ended by time depends on its options only. One that is cancelled returns what it
-// has found. The package knows no op and no dialect; a [rulecheck.Explorer] does.
+// has found. The package knows no op and no dialect; a [rulecheck.Domain] does.
 package rulefind

@@ -36,7 +36,7 @@ const maxMissed = 60
 
 // Measure says which of the identities up to a size what is known derives. If ctx ends, the error is
 // that of the context.
-func Measure(ctx context.Context, d rulecheck.Explorer, o Options) (*Completeness, error) {
+func Measure(ctx context.Context, d rulecheck.Domain, o Options) (*Completeness, error) {
 	s := &search{began: time.Now(), d: d, o: o.complete(), verdict: make(map[string]*Found), result: new(Result)}
 	var err error
 	if s.space, err = enumerate(ctx, d, &s.o, nil); err != nil {
@@ -125,7 +125,7 @@ type Superfluous struct {
 
 // Redundant returns the rules of a list that follow from the others, on the expressions that a check
 // makes for them. That is evidence, no proof.
-func Redundant(ctx context.Context, d rulecheck.Explorer, rules []rulecheck.Entry, progress func(string)) ([]Superfluous, error) {
+func Redundant(ctx context.Context, d rulecheck.Domain, rules []rulecheck.Entry, progress func(string)) ([]Superfluous, error) {
 	var text []rulecheck.Entry
 	var all []rewrite.NodeRewriter
 	for _, e := range rules {

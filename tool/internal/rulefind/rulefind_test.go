@@ -74,7 +74,7 @@ func (vocabulary) Operator(name string) (pattern.Operator, bool) {
 }
 
 // world has the numbers up to m.
-func world(m most) rulecheck.Explorer {
+func world(m most) rulecheck.Domain {
 	return rulecheck.World{
 		Rules: vocabulary{}, Types: []fgraph.Type{m},
 		Values: func(fgraph.Type) []any {
@@ -115,7 +115,7 @@ func world(m most) rulecheck.Explorer {
 			}
 			return rulecheck.Wrong
 		},
-	}.Domain().(rulecheck.Explorer)
+	}.Domain()
 }
 
 // rewrites returns the rules of a text, which must parse and be what they promise.
@@ -230,7 +230,7 @@ func TestTextbook(t *testing.T) {
 
 // underived returns the laws that do not follow from rules. A law may need another one: those that follow alone are
 // rules for the others.
-func underived(t *testing.T, d rulecheck.Explorer, rules []pattern.Rule, leaves []*fgraph.Variable, left []string) []string {
+func underived(t *testing.T, d rulecheck.Domain, rules []pattern.Rule, leaves []*fgraph.Variable, left []string) []string {
 	t.Helper()
 	left = slices.Clone(left)
 	var laws [][2]*fgraph.Variable
@@ -320,9 +320,9 @@ func TestRedundant(t *testing.T) {
 }
 
 // explorer is the dialect of tensors.
-func explorer(t *testing.T) rulecheck.Explorer {
+func explorer(t *testing.T) rulecheck.Domain {
 	t.Helper()
-	return tensors.Domain(nil, nil, nil).(rulecheck.Explorer)
+	return tensors.Domain(nil, nil, nil)
 }
 
 // TestCases: a set of few has the rule of a maximum whose terms have an order that bounds tell, which no candidate says as it

@@ -15,7 +15,7 @@ import (
 )
 
 // built makes a variable of an expression over inputs.
-func built(t *testing.T, d rulecheck.Explorer, inputs []*fgraph.Variable, e pattern.Expr) *fgraph.Variable {
+func built(t *testing.T, d rulecheck.Domain, inputs []*fgraph.Variable, e pattern.Expr) *fgraph.Variable {
 	t.Helper()
 	switch e := e.(type) {
 	case pattern.Name:
@@ -46,15 +46,15 @@ func built(t *testing.T, d rulecheck.Explorer, inputs []*fgraph.Variable, e patt
 // A list is rules that Ruler found over some ops, in testdata/ruler.
 type list struct {
 	name    string
-	domain  func(t *testing.T) rulecheck.Explorer
+	domain  func(t *testing.T) rulecheck.Domain
 	options rulefind.Options
 	most    int // of our rules
 }
 
 var lists = []list{
-	{"bool", func(*testing.T) rulecheck.Explorer { return world(1) },
+	{"bool", func(*testing.T) rulecheck.Domain { return world(1) },
 		rulefind.Options{Ops: []string{"And", "Or", "Xor", "Not"}, Constants: []pattern.Literal{"0"}, Size: 3}, 28},
-	{"bv4", func(*testing.T) rulecheck.Explorer { return world(15) },
+	{"bv4", func(*testing.T) rulecheck.Domain { return world(15) },
 		rulefind.Options{Ops: []string{"Not", "Sub", "Neg", "Add", "Mul", "Shl", "Shr", "And", "Or", "Xor"}, Constants: []pattern.Literal{"0"}}, 49},
 	{"rational", explorer,
 		rulefind.Options{Ops: []string{"add", "sub", "mul", "true_div", "neg", "abs"}, Constants: []pattern.Literal{"-1", "0", "1", "2"}, Size: 3, Most: 2000, Rules: 59}, 59},

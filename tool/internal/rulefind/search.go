@@ -19,7 +19,7 @@ import (
 type Options struct {
 	// Ops are the names of ops and families in rules.
 	Ops []string
-	// Types are the types of variables as the dialect writes them, see [rulecheck.Explorer]; Vars is how
+	// Types are the types of variables as the dialect writes them, see [rulecheck.Domain]; Vars is how
 	// many there are of each, three by default.
 	Types string
 	Vars  int
@@ -107,7 +107,7 @@ type Result struct {
 
 // A search is a search that goes on.
 type search struct {
-	d       rulecheck.Explorer
+	d       rulecheck.Domain
 	o       Options
 	began   time.Time
 	space   *space
@@ -122,7 +122,7 @@ type search struct {
 }
 
 // Search searches for rules. It returns what it has found when ctx ends; an error is one of options.
-func Search(ctx context.Context, d rulecheck.Explorer, o Options) (*Result, error) {
+func Search(ctx context.Context, d rulecheck.Domain, o Options) (*Result, error) {
 	s := &search{d: d, o: o.complete(), began: time.Now(), verdict: make(map[string]*Found), named: make(map[string]bool), result: new(Result)}
 	if o.Time > 0 {
 		var cancel context.CancelFunc
@@ -162,7 +162,7 @@ func (o Options) complete() Options {
 }
 
 // enumerate makes the terms.
-func enumerate(ctx context.Context, d rulecheck.Explorer, o *Options, known []map[string]any) (*space, error) {
+func enumerate(ctx context.Context, d rulecheck.Domain, o *Options, known []map[string]any) (*space, error) {
 	g, err := d.Ground(o.Types, o.Vars, rand.New(rand.NewPCG(o.Seed, 0)), known)
 	if err != nil {
 		return nil, err

@@ -33,7 +33,7 @@ type pair struct {
 // A space is what terms are built over.
 type space struct {
 	*rulecheck.Ground
-	domain   rulecheck.Explorer
+	domain   rulecheck.Domain
 	ops      []symbol
 	commutes map[string]bool // by name
 	coster   saturate.Coster // may be nil
@@ -68,7 +68,7 @@ type symbol struct {
 const maxArity = 2
 
 // newSpace returns the terms without ops.
-func newSpace(d rulecheck.Explorer, g *rulecheck.Ground, o *Options) (*space, error) {
+func newSpace(d rulecheck.Domain, g *rulecheck.Ground, o *Options) (*space, error) {
 	s := &space{Ground: g, domain: d, allowed: o.Allowed, classes: make(map[string]*term), conds: make(map[string]*term), commutes: make(map[string]bool), rng: rand.New(rand.NewPCG(o.Seed, 2))}
 	s.coster, _ = d.Vocabulary().(saturate.Coster)
 	if len(g.Leaves) > 64 {
@@ -107,7 +107,7 @@ func newSpace(d rulecheck.Explorer, g *rulecheck.Ground, o *Options) (*space, er
 }
 
 // symbols returns the op of a name, or those of a family.
-func symbols(d rulecheck.Explorer, name string) ([]symbol, error) {
+func symbols(d rulecheck.Domain, name string) ([]symbol, error) {
 	if op, ok := d.Vocabulary().Operator(name); ok && op.Make != nil {
 		return []symbol{{name, op}}, nil
 	}
