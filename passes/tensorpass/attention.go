@@ -1,62 +1,28 @@
 package tensorpass
 
 import (
-	"context"
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// attention returns the pass attention: two products with a softmax between them become one op, which
-// computes the scores of some queries at a time and never stores all of them. What is done to the scores
-// before, such as a scale, a mask or a bound, is a program of the op. It is no text rule because such a
-// program is made of any element-wise op.
-func attention() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "attention", Class: profile.ClassFusion, Fn: findAttention,
-		Doc: "a softmax between two products is one op, which stores no scores: Matmul(Softmax(Matmul(q, k)*c + m), v) → Attention{add(mul(i0, c), i1)}(q, k, v, m)",
+// attention makes one op of two products with a softmax between them, which computes the scores of some queries at a time
+// and never stores all of them. What is done to the scores before, such as a scale, a mask or a bound, is a program of the
+// op. It is no text rule because such a program is made of any element-wise op.
+func attention(a *apply) (old, v *variable) {
+	old = a.Out()
+	p, in := attentionInputs(a, tensor.ShapesOf(old.Graph()))
+	if in == nil {
+		return nil, nil
 	}
-}
-
-func findAttention(ctx context.Context, h *rewrite.Handle) error {
-	if !hasOp(h.Graph(), isA[tensor.SoftmaxOp]) {
-		return nil
+	// Heads that are joined afterwards are written where they belong.
+	turn := onlyClient(old)
+	turned := turn != nil && turnsHeads(turn)
+	if turned {
+		old = turn.Out()
 	}
-	sizes := tensor.ShapesOf(h.Graph())
-	for i, a := range those(h.Graph(), isMatrixProduct, isFactors) {
-		if i%256 == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if !h.Graph().Contains(a) { // it has become a part of an attention
-			continue
-		}
-		old := a.Out()
-		v, err := tensor.Try(func() *variable {
-			p, in := attentionInputs(a, sizes)
-			if in == nil {
-				return nil
-			}
-			// Heads that are joined afterwards are written where they belong.
-			turn := onlyClient(old)
-			turned := turn != nil && turnsHeads(turn)
-			if turned {
-				old = turn.Out()
-			}
-			return tensor.MustApply(tensor.NewAttention(p, turned), in...)
-		})
-		if err != nil || v == nil || !old.Type().Accepts(v.Type()) {
-			continue
-		}
-		v.Owner().SetOrigin(a.Origin())
-		if _, err := h.Replace("", a, fgraph.Replacement{Old: old, New: v}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return old, tensor.MustApply(tensor.NewAttention(p, turned), in...)
 }
 
 // isFactors reports whether an apply is a product of two matrices of float32s, or of as many as there are

@@ -1,45 +1,19 @@
 package tensorpass
 
 import (
-	"context"
 	"math"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// integerProducts returns the pass integer_products: what models that are quantized in advance compute in
-// floats, between a DequantizeLinear and a QuantizeLinear, is computed in the integers that they hold.
-func integerProducts() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "integer_products", Class: profile.ClassFusion, Fn: findDequantized,
-		Doc: "a product of integers of 8 bits that are dequantized first multiplies the integers, which is exact: Matmul((cast(x) - z)*s, (cast(w) - y)*t) → cast(MatmulInteger(x, w, z, y))*(s*t)",
-	}
-}
+// makesSingles reports whether the result of an apply is float32s.
+func makesSingles(a *apply) bool { return dtypeOf(a.Out()) == array.Float32 }
 
-func findDequantized(_ context.Context, h *rewrite.Handle) error {
-	if !hasOp(h.Graph(), isElem(array.Cast)) {
-		return nil
-	}
-	kind := func(op fgraph.Op) bool { return isMatrixProduct(op) || isA[tensor.ConvOp](op) }
-	for _, a := range those(h.Graph(), kind, func(a *apply) bool { return dtypeOf(a.Out()) == array.Float32 }) {
-		v, err := tensor.Try(func() *variable { return productOfIntegers(a) })
-		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
-			continue
-		}
-		v.Owner().SetOrigin(a.Origin())
-		if _, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: v}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// productOfIntegers returns what a product of dequantized integers computes, or nil.
+// productOfIntegers computes in integers what models that are quantized in advance compute in floats, between a
+// DequantizeLinear and a QuantizeLinear. It returns nil for what is no product of dequantized integers.
 func productOfIntegers(a *apply) *variable {
 	x, w := dequantizedOf(a.Inputs()[0]), dequantizedOf(a.Inputs()[1])
 	if x == nil || w == nil || !isScalar(x.zero) || !isScalar(x.scale) {
@@ -79,27 +53,13 @@ func productOfIntegers(a *apply) *variable {
 	return tensor.Mul(tensor.Cast(sums, array.Float32), tensor.Mul(tensor.DimShuffle(x.scale), scale))
 }
 
-// floatSums returns the pass float_sums: int32s that nothing reads but a cast to float32s are not made.
-func floatSums() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "float_sums", Class: profile.ClassFusion, Fn: castSums,
-		Doc: "a product of integers of 8 bits makes float32s where its sums are cast to them, and can complete these: cast{float32}(MatmulInteger(x, w, z, y)) → MatmulInteger{float32}(x, w, z, y)",
+// floatSums makes float32s of int32s that nothing reads but a cast to them.
+func floatSums(a *apply) (old, v *variable) {
+	cast := onlyClient(a.Out())
+	if cast == nil || argument(cast.Out(), array.Cast) == nil || dtypeOf(cast.Out()) != array.Float32 {
+		return nil, nil
 	}
-}
-
-func castSums(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range those(h.Graph(), func(op fgraph.Op) bool { return ofFloats(op) != nil }, nil) {
-		cast := onlyClient(a.Out())
-		if cast == nil || argument(cast.Out(), array.Cast) == nil || dtypeOf(cast.Out()) != array.Float32 {
-			continue
-		}
-		v := tensor.MustApply(ofFloats(a.Op()), a.Inputs()...)
-		v.Owner().SetOrigin(cast.Origin())
-		if _, err := h.Replace("", cast, fgraph.Replacement{Old: cast.Out(), New: v}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return cast.Out(), tensor.MustApply(ofFloats(a.Op()), a.Inputs()...)
 }
 
 // ofFloats returns the product of integers whose sums are float32s for the one whose sums are int32s, or nil.

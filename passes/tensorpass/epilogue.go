@@ -1,48 +1,24 @@
 package tensorpass
 
 import (
-	"context"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// productEpilogue returns the pass fuse_product_epilogue: an element-wise op that reads the result of
-// a product, which nothing else does, becomes a part of the product, which applies it to a few rows
-// at a time, while they are in a cache.
-func productEpilogue() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "fuse_product_epilogue", Class: profile.ClassFusion, Fn: fuseEpilogues,
-		Doc: "a product with a constant factor applies the element-wise op that reads it: maximum(Matmul(x, w) + b, 0) → Epilogue{maximum(i0 + i1, 0)}{Matmul}(x, w, b)",
+// fusedEpilogue makes an element-wise op that reads the result of a product, which nothing else does, a part of the
+// product, which applies it to a few rows at a time, while they are in a cache.
+func fusedEpilogue(a *apply) (old, v *variable) {
+	reader := onlyClient(a.Out())
+	if len(a.Outputs()) != 1 || reader == nil || !fusable(reader) || len(reader.Outputs()) != 1 {
+		return nil, nil
 	}
-}
-
-func fuseEpilogues(ctx context.Context, h *rewrite.Handle) error {
-	for i, a := range those(h.Graph(), takesEpilogue, hasEpilogue) {
-		if i%256 == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if !h.Graph().Contains(a) || len(a.Outputs()) != 1 {
-			continue
-		}
-		reader := onlyClient(a.Out())
-		if reader == nil || !fusable(reader) || len(reader.Outputs()) != 1 {
-			continue
-		}
-		v, err := tensor.Try(func() *variable { return withEpilogue(a, reader) })
-		if err != nil || v == nil || !reader.Out().Type().Accepts(v.Type()) || !completes(v) && hasBetter(a, reader) {
-			continue
-		}
-		v.Owner().SetOrigin(reader.Origin())
-		if _, err := h.Replace("", reader, fgraph.Replacement{Old: reader.Out(), New: v}); err != nil {
-			return err
-		}
+	if v = withEpilogue(a, reader); v == nil || !completes(v) && hasBetter(a, reader) {
+		return nil, nil
 	}
-	return nil
+	return reader.Out(), v
 }
 
 // completes reports whether a product does all of its epilogue before it stores a result.
@@ -140,46 +116,29 @@ func programOf(product *variable, reader *apply) (*array.Program, []*variable) {
 	return p, in
 }
 
-// spliceProducts returns the pass splice_products: a product of joined tensors and a constant matrix
-// reads the tensors where they are. A convolution with a window of one element is such a product.
-func spliceProducts() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "splice_products", Class: profile.ClassFusion, Fn: spliceAll,
-		Doc: "a product with a constant factor reads what is joined without joining it, perhaps pooled: Matmul(Join(-1, x, y), w) → SpliceMatmul(x, y, w)",
-	}
-}
-
 // maxSpliced bounds the tensors that a product reads.
 const maxSpliced = 32
 
-func spliceAll(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range those(h.Graph(), takesEpilogue, func(a *apply) bool { return hasEpilogue(a) && isProduct(a) }) {
-		v, err := tensor.Try(func() *variable {
-			parts := joinedParts(a.Inputs()[0])
-			if parts == nil {
-				return nil
-			}
-			w := a.Inputs()[1]
-			// Rows of the factor are prepared one by one. A convolution may have them as columns, since it
-			// prepares all at once.
-			if c := tensor.ConstantOf(w); c != nil && isA[tensor.ConvLastOp](a.Op()) && !c.Contiguous() {
-				w = tensor.Constant(c.Clone())
-			}
-			return tensor.MustApply(tensor.SpliceMatmulOp{N: int8(len(parts))}, append(parts, w)...)
-		})
-		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
-			continue
-		}
-		v.Owner().SetOrigin(a.Origin())
-		if _, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: v}); err != nil {
-			return err
-		}
+// spliced lets a product of joined tensors and a constant matrix read the tensors where they are. A convolution with a
+// window of one element is such a product.
+func spliced(a *apply) *variable {
+	parts := joinedParts(a.Inputs()[0])
+	if parts == nil {
+		return nil
 	}
-	return nil
+	w := a.Inputs()[1]
+	// Rows of the factor are prepared one by one. A convolution may have them as columns, since it prepares all at once.
+	if c := tensor.ConstantOf(w); c != nil && isA[tensor.ConvLastOp](a.Op()) && !c.Contiguous() {
+		w = tensor.Constant(c.Clone())
+	}
+	return tensor.MustApply(tensor.SpliceMatmulOp{N: int8(len(parts))}, append(parts, w)...)
 }
 
-// isProduct reports whether an apply multiplies each row of its first input by a matrix.
+// isProduct reports whether an apply multiplies each row of its first input by a constant matrix.
 func isProduct(a *apply) bool {
+	if !hasEpilogue(a) {
+		return false
+	}
 	switch op := a.Op().(type) {
 	case tensor.MatmulOp:
 		return true

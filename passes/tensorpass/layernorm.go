@@ -1,62 +1,21 @@
 package tensorpass
 
 import (
-	"context"
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
-
-// layerNorm returns the pass layer_norm: what standardizes rows, step by step, becomes one op, with a gain
-// and a bias that follow. It is no text rule because a rule can't say where the sizes of 1 are put back, nor
-// take two factors out of a product of any.
-func layerNorm() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "layer_norm", Class: profile.ClassFusion, Fn: findLayerNorms,
-		Doc: "standardized rows are one op: d*inv(sqrt(mean(sqr(d)) + e))*g + b, with d = x - mean(x) → LayerNorm{n,e}(x, g, b)",
-	}
-}
-
-func findLayerNorms(ctx context.Context, h *rewrite.Handle) error {
-	if !hasOp(h.Graph(), isA[tensor.Reduce]) {
-		return nil
-	}
-	for i, a := range those(h.Graph(), isElem(array.Mul), isProductOfRows) {
-		if i%256 == 0 && ctx.Err() != nil {
-			return context.Cause(ctx)
-		}
-		if !h.Graph().Contains(a) {
-			continue
-		}
-		var old *variable
-		v, err := tensor.Try(func() *variable {
-			v, of := normalized(a)
-			old = of
-			return v
-		})
-		if err != nil || v == nil || !old.Type().Accepts(v.Type()) {
-			continue
-		}
-		v.Owner().SetOrigin(old.Owner().Origin())
-		if _, err := h.Replace("", old.Owner(), fgraph.Replacement{Old: old, New: v}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
 
 // isProductOfRows reports whether an element-wise product is one of float32s.
 func isProductOfRows(a *apply) bool {
 	return len(a.Inputs()) > 1 && dtypeOf(a.Out()) == array.Float32
 }
 
-// normalized returns what takes the place of a product that standardizes rows, and of which variable: the
-// product, or the sum with a bias that follows.
-func normalized(a *apply) (v, of *variable) {
+// normalized makes one op of what standardizes rows, step by step, with a gain and a bias that follow: it returns what
+// takes the place of a product that standardizes rows, and of which variable: the product, or the sum with a bias. It is
+// no text rule because a rule can't say where the sizes of 1 are put back, nor take two factors out of a product of any.
+func normalized(a *apply) (of, v *variable) {
 	factors := a.Inputs()
 	var x *variable
 	var op tensor.LayerNormOp
@@ -79,11 +38,11 @@ func normalized(a *apply) (v, of *variable) {
 		for k := range 2 {
 			if b := terms[1-k]; len(terms) >= 2 && terms[k] == of && isRowFor(b, x) {
 				v = tensor.MustApply(op, append(in, b)...)
-				return followedBy(array.Add, v, terms[2:]), sum.Out()
+				return sum.Out(), followedBy(array.Add, v, terms[2:])
 			}
 		}
 	}
-	return followedBy(array.Mul, tensor.MustApply(op, in...), rest), of
+	return of, followedBy(array.Mul, tensor.MustApply(op, in...), rest)
 }
 
 // followedBy returns v with more terms or factors.

@@ -47,34 +47,16 @@ func Pass(name string) rewrite.GraphRewriter {
 		return gemmToGemvPass(name)
 	case "composite_elemwise_fusion":
 		return elemwiseFusion()
-	case "multiply_rows_once":
-		return multiplyRowsOnce()
-	case "order_product_terms":
-		return orderProductTerms()
 	case "channels_last":
 		return channelsLast()
 	case "winograd":
 		return winograd(usualCosts)
-	case "integer_products":
-		return integerProducts()
-	case "float_sums":
-		return floatSums()
-	case "weight_codes":
-		return weightCodes()
-	case "layer_norm":
-		return layerNorm()
 	case "products_to_int8":
 		return productsToInt8()
 	case "products_to_int16":
 		return productsToInt16()
 	case "limit_integer_error":
 		return limitIntegerError(defaultError)
-	case "attention":
-		return attention()
-	case "splice_products":
-		return spliceProducts()
-	case "fuse_product_epilogue":
-		return productEpilogue()
 	case "local_inplace_setsubtensor":
 		return rewrite.In2Out(name, inplaceRule(name, "a part is changed in memory that nothing reads any more", onAnyIncSubtensor...))
 	case "InplaceBlasOpt":
@@ -82,9 +64,75 @@ func Pass(name string) rewrite.GraphRewriter {
 	case "inplace_elemwise_optimizer":
 		return inplaceElemwise()
 	}
+	for _, p := range swaps {
+		if p.name == name {
+			return rewrite.Global{Name: name, Doc: p.doc, Class: profile.ClassFusion, Fn: p.run}
+		}
+	}
 	ruleName := strings.TrimPrefix(name, "pre_")
 	if l := named(slices.Concat(passRules(), allRules()), ruleName); l.Rule != nil {
 		return rewrite.In2Out(name, l.Rule)
+	}
+	return nil
+}
+
+// A swap is a pass that puts something else in the place of what applies of a kind compute, one after the other in the
+// order of the graph.
+type swap struct {
+	name, doc string
+	needs     func(fgraph.Op) bool // without an op of this kind in the graph, nothing is proposed; may be nil
+	kind      func(fgraph.Op) bool
+	is        func(*apply) bool // which of them; nil for all
+	// propose returns what takes the place of a variable, nil if that stays. It may panic as [tensor.Try] expects.
+	propose func(a *apply) (old, v *variable)
+}
+
+var swaps = []swap{
+	{"multiply_rows_once", "a product with a constant factor multiplies once what all rows have in common: Matmul(Join(-1, x, Alloc(v)), w) → Matmul(x, w₁) + Matmul(v, w₂)",
+		nil, isA[tensor.MatmulOp], hasEpilogue, ofResult(dividedProduct)},
+	{"order_product_terms", "a sum begins with the term of a product, which then adds the others in registers: x + bias + Matmul(y, w) → Matmul(y, w) + bias + x",
+		takesEpilogue, isElem(array.Add), inTerms, ofResult(termsInOrder)},
+	{"integer_products", "a product of integers of 8 bits that are dequantized first multiplies the integers, which is exact: Matmul((cast(x) - z)*s, (cast(w) - y)*t) → cast(MatmulInteger(x, w, z, y))*(s*t)",
+		isElem(array.Cast), func(op fgraph.Op) bool { return isMatrixProduct(op) || isA[tensor.ConvOp](op) }, makesSingles, ofResult(productOfIntegers)},
+	{"float_sums", "a product of integers of 8 bits makes float32s where its sums are cast to them, and can complete these: cast{float32}(MatmulInteger(x, w, z, y)) → MatmulInteger{float32}(x, w, z, y)",
+		nil, func(op fgraph.Op) bool { return ofFloats(op) != nil }, nil, floatSums},
+	{"weight_codes", "a product with large constant integers of 8 bits that are dequantized unpacks them in registers, and rows of them are taken before they are dequantized: Matmul(x, (cast(w) - z)*s) → BlockMatmul{8,n}(x, w, s, z)",
+		isElem(array.Cast), func(op fgraph.Op) bool { return isMatrixProduct(op) || op == tensor.AdvancedSubtensorOp{K: 1} }, makesSingles, ofResult(ofCodes)},
+	{"layer_norm", "standardized rows are one op: d*inv(sqrt(mean(sqr(d)) + e))*g + b, with d = x - mean(x) → LayerNorm{n,e}(x, g, b)",
+		isA[tensor.Reduce], isElem(array.Mul), isProductOfRows, normalized},
+	{"attention", "a softmax between two products is one op, which stores no scores: Matmul(Softmax(Matmul(q, k)*c + m), v) → Attention{add(mul(i0, c), i1)}(q, k, v, m)",
+		isA[tensor.SoftmaxOp], isMatrixProduct, isFactors, attention},
+	{"splice_products", "a product with a constant factor reads what is joined without joining it, perhaps pooled: Matmul(Join(-1, x, y), w) → SpliceMatmul(x, y, w)",
+		nil, takesEpilogue, isProduct, ofResult(spliced)},
+	{"fuse_product_epilogue", "a product with a constant factor applies the element-wise op that reads it: maximum(Matmul(x, w) + b, 0) → Epilogue{maximum(i0 + i1, 0)}{Matmul}(x, w, b)",
+		nil, takesEpilogue, hasEpilogue, fusedEpilogue},
+}
+
+// ofResult is for what takes the place of the result of an apply.
+func ofResult(f func(*apply) *variable) func(*apply) (old, v *variable) {
+	return func(a *apply) (old, v *variable) { return a.Out(), f(a) }
+}
+
+func (p swap) run(ctx context.Context, h *rewrite.Handle) error {
+	if p.needs != nil && !hasOp(h.Graph(), p.needs) {
+		return nil
+	}
+	for i, a := range those(h.Graph(), p.kind, p.is) {
+		if i%256 == 0 && ctx.Err() != nil {
+			return context.Cause(ctx)
+		}
+		if !h.Graph().Contains(a) { // it has become a part of something else
+			continue
+		}
+		var old *variable
+		v, err := tensor.Try(func() (v *variable) { old, v = p.propose(a); return v })
+		if err != nil || v == nil || !old.Type().Accepts(v.Type()) {
+			continue
+		}
+		v.Owner().SetOrigin(old.Owner().Origin())
+		if _, err := h.Replace("", old.Owner(), fgraph.Replacement{Old: old, New: v}); err != nil {
+			return err
+		}
 	}
 	return nil
 }

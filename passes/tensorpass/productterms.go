@@ -1,42 +1,15 @@
 package tensorpass
 
 import (
-	"context"
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// multiplyRowsOnce returns the pass multiply_rows_once: what is the same in many rows of the left
-// factor of a product is multiplied once. Like nnet3's local_multiply_once it changes the order of
-// sums.
-func multiplyRowsOnce() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "multiply_rows_once", Class: profile.ClassFusion, Fn: multiplyOnce,
-		Doc: "a product with a constant factor multiplies once what all rows have in common: Matmul(Join(-1, x, Alloc(v)), w) → Matmul(x, w₁) + Matmul(v, w₂)",
-	}
-}
-
-func multiplyOnce(_ context.Context, h *rewrite.Handle) error {
-	for _, a := range those(h.Graph(), isA[tensor.MatmulOp], hasEpilogue) {
-		v, err := tensor.Try(func() *variable { return dividedProduct(a) })
-		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
-			continue
-		}
-		v.Owner().SetOrigin(a.Origin())
-		if _, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: v}); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// dividedProduct returns the sum of the product of what differs in the rows of a joined factor, and
-// the products of what does not, or nil.
+// dividedProduct multiplies once what is the same in many rows of the left factor of a product: it returns the sum of the
+// product of what differs in the rows of a joined factor, and the products of what does not, or nil. Like nnet3's
+// local_multiply_once that changes the order of sums.
 func dividedProduct(a *apply) *variable {
 	joined, w := a.Inputs()[0], a.Inputs()[1]
 	j, op, ok := owner[tensor.JoinOp](joined)
@@ -116,37 +89,17 @@ func rowsOf(w *array.Array, parts []array.Range) *variable {
 	return tensor.Constant(all)
 }
 
-// orderProductTerms returns the pass order_product_terms: a sum begins with the term that a product
-// computes, then come terms that are broadcast, and then all others. So the product adds the terms in
-// registers. Terms that are broadcast alike are added up beforehand.
-func orderProductTerms() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "order_product_terms", Class: profile.ClassFusion, Fn: orderTerms,
-		Doc: "a sum begins with the term of a product, which then adds the others in registers: x + bias + Matmul(y, w) → Matmul(y, w) + bias + x",
-	}
-}
+// inTerms reports whether a sum of float32s has terms that may have an order.
+func inTerms(a *apply) bool { return len(a.Inputs()) >= 3 && dtypeOf(a.Out()) == array.Float32 }
 
-func orderTerms(_ context.Context, h *rewrite.Handle) error {
-	if !hasOp(h.Graph(), takesEpilogue) {
+// termsInOrder lets a sum begin with the term that a product computes, then come terms that are broadcast, and then all
+// others. So the product adds the terms in registers. Terms that are broadcast alike are added up beforehand.
+func termsInOrder(a *apply) *variable {
+	terms := orderedTerms(a)
+	if slices.Equal(terms, a.Inputs()) {
 		return nil
 	}
-	for _, a := range those(h.Graph(), isElem(array.Add), func(a *apply) bool {
-		return len(a.Inputs()) >= 3 && dtypeOf(a.Out()) == array.Float32
-	}) {
-		terms := orderedTerms(a)
-		if slices.Equal(terms, a.Inputs()) {
-			continue
-		}
-		v, err := tensor.Try(func() *variable { return tensor.Add(terms...) })
-		if err != nil || !a.Out().Type().Accepts(v.Type()) {
-			continue
-		}
-		v.Owner().SetOrigin(a.Origin())
-		if _, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: v}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return tensor.Add(terms...)
 }
 
 // orderedTerms returns the terms of a sum in their order, those of the apply if it has no product.

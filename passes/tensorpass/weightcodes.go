@@ -1,47 +1,20 @@
 package tensorpass
 
 import (
-	"context"
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// weightCodes returns the pass weight_codes: what is dequantized of large constants would take four times their
-// memory, and be computed in each run, since constant_folding leaves it alone. Small ones are left to it.
-func weightCodes() rewrite.GraphRewriter {
-	return rewrite.Global{
-		Name: "weight_codes", Class: profile.ClassFusion, Fn: findWeightCodes,
-		Doc: "a product with large constant integers of 8 bits that are dequantized unpacks them in registers, and rows of them are taken before they are dequantized: Matmul(x, (cast(w) - z)*s) → BlockMatmul{8,n}(x, w, s, z)",
+// ofCodes leaves large constant integers that are dequantized what they are: floats would take four times their memory,
+// and be computed in each run, since constant_folding leaves them alone. Small ones are left to it.
+func ofCodes(a *apply) *variable {
+	if isMatrixProduct(a.Op()) {
+		return productOfCodes(a)
 	}
-}
-
-func findWeightCodes(_ context.Context, h *rewrite.Handle) error {
-	if !hasOp(h.Graph(), isElem(array.Cast)) {
-		return nil
-	}
-	kind := func(op fgraph.Op) bool { return isMatrixProduct(op) || op == tensor.AdvancedSubtensorOp{K: 1} }
-	for _, a := range those(h.Graph(), kind, func(a *apply) bool { return dtypeOf(a.Out()) == array.Float32 }) {
-		v, err := tensor.Try(func() *variable {
-			if isMatrixProduct(a.Op()) {
-				return productOfCodes(a)
-			}
-			return rowsOfCodes(a)
-		})
-		if err != nil || v == nil || !a.Out().Type().Accepts(v.Type()) {
-			continue
-		}
-		v.Owner().SetOrigin(a.Origin())
-		if _, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: v}); err != nil {
-			return err
-		}
-	}
-	return nil
+	return rowsOfCodes(a)
 }
 
 // largeCodes returns what is dequantized of a large constant matrix, perhaps with dimensions of size 1 in front, or nil.

@@ -1,13 +1,11 @@
 package tensorpass
 
 import (
-	"context"
 	"fmt"
 	"math"
 	"slices"
 	"strconv"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -44,7 +42,7 @@ func winograd(costs winogradCosts) winogradPass {
 	return winogradPass{costs: costs, Global: rewrite.Global{
 		Name: "winograd", Class: profile.ClassFusion,
 		Doc: "convolutions with windows of 3×3 elements need 4/9 or 1/4 of the multiplications: ConvLast{2}(x, w) → Winograd{4}(x, w); errors are up to 3 times as large by norm, and what is infinite or NaN spreads to its neighbours",
-		Fn:  func(_ context.Context, h *rewrite.Handle) error { return findWinograd(h, costs) },
+		Fn:  swap{kind: isA[tensor.ConvLastOp], propose: ofResult(costs.tiled)}.run,
 	}}
 }
 
@@ -90,25 +88,15 @@ func (p winogradPass) Configured(name, value string) (rewrite.Configurable, erro
 	return winograd(costs), nil
 }
 
-func findWinograd(h *rewrite.Handle, costs winogradCosts) error {
-	for _, a := range those(h.Graph(), isA[tensor.ConvLastOp], nil) {
-		op := a.Op().(tensor.ConvLastOp)
-		tile := costs.tile(a, op)
-		if tile == 0 {
-			continue
-		}
-		v, err := tensor.Try(func() *variable {
-			return tensor.MustApply(tensor.WinogradOp{Window: op.Window, Tile: tile}, a.Inputs()...)
-		})
-		if err != nil {
-			continue // a window of another size, or one that moves in other steps
-		}
-		v.Owner().SetOrigin(a.Origin())
-		if _, err := h.Replace("", a, fgraph.Replacement{Old: a.Out(), New: v}); err != nil {
-			return err
-		}
+// tiled returns the op by tiles, or nil if it takes more time. It panics for a window of another size, or one that moves
+// in other steps.
+func (c winogradCosts) tiled(a *apply) *variable {
+	op := a.Op().(tensor.ConvLastOp)
+	tile := c.tile(a, op)
+	if tile == 0 {
+		return nil
 	}
-	return nil
+	return tensor.MustApply(tensor.WinogradOp{Window: op.Window, Tile: tile}, a.Inputs()...)
 }
 
 // manyItems is what a batch of more items, or of any number, counts as. So a function for any batch, which is one of
