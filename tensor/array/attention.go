@@ -17,7 +17,6 @@ const (
 
 // An attention is a computation of Attention. Each head is some blocks of rows of its queries.
 type attention struct {
-	crew       *crew
 	y, q, k, v *Array
 	p          *Program
 	args       []*Array
@@ -26,8 +25,6 @@ type attention struct {
 	rows, keys int
 	most       int // rows of a block
 	blocks     int // of a head
-	parts      int
-	failed     error
 }
 
 // attentionMemory is what a workspace keeps for it, so that no call allocates.
@@ -81,12 +78,11 @@ func (ws *Workspace) Attention(y, q, k, v *Array, p *Program, args []*Array, tur
 	t.blocks = (t.rows + t.most - 1) / t.most
 	units := t.heads * t.blocks
 	if ws.Threads != nil {
-		t.parts = min(ws.Threads.Parts(t.time()), units)
-	}
-	if t.parts > 1 {
-		t.crew = ws.crewOf()
-		ws.Threads.Do(t.parts, t)
-		return t.failed
+		if parts := min(ws.Threads.Parts(t.time()), units); parts > 1 {
+			return ws.crewOf().attention.run(ws, parts, units, 1, t, func(ws *Workspace, t **attention, first, next int) error {
+				return (*t).units(ws, first, next)
+			})
+		}
 	}
 	return t.units(ws, 0, units)
 }
@@ -104,16 +100,6 @@ func (t *attention) time() time.Duration {
 	n := t.heads * t.rows
 	return kernel.ProductTime(n, t.keys, t.q.shape[t.q.ndim-1]) + kernel.ProductTime(n, t.v.shape[t.v.ndim-1], t.keys) +
 		time.Duration(n*t.keys)*softened/1000
-}
-
-// Part computes some blocks.
-func (t *attention) Part(i int) {
-	ws := t.crew.borrow()
-	defer t.crew.giveBack(ws)
-	n := t.heads * t.blocks
-	if err := t.units(ws, i*n/t.parts, (i+1)*n/t.parts); err != nil {
-		t.crew.fail(&t.failed, err)
-	}
 }
 
 // units computes blocks [first, next) of all blocks of all heads.

@@ -1,7 +1,6 @@
 package array
 
 import (
-	"sync/atomic"
 	"time"
 
 	"github.com/nnopt/nnopt/kernel"
@@ -31,8 +30,7 @@ func (ws *Workspace) gemmInChains(alpha float64, a, b *Array, beta float64, c *A
 	}
 	defer ws.Release(sums)
 	takes := max(int(kernel.ProductTime(c.shape[0], c.shape[1], n)/time.Nanosecond)*1000, (c.shape[0]+c.shape[1])*n*packed)
-	var failed atomic.Pointer[error]
-	ws.pieces(takes, chains, 1, func(ws *Workspace, first, next int) {
+	err := ws.tryPieces(takes, chains, 1, func(ws *Workspace, first, next int) error {
 		for i := first; i < next; i++ {
 			lo, hi := i*maxTerms, min((i+1)*maxTerms, n)
 			left, right, sum := a.stretch(1, lo, hi), b.stretch(0, lo, hi), sums.stretch(0, i, i+1)
@@ -40,12 +38,13 @@ func (ws *Workspace) gemmInChains(alpha float64, a, b *Array, beta float64, c *A
 			copy(sum.shape[:2], c.shape[:2])
 			copy(sum.strides[:2], []int{c.shape[1], 1})
 			if err := ws.Gemm(alpha, &left, &right, 0, &sum); err != nil {
-				failed.Store(&err)
+				return err
 			}
 		}
+		return nil
 	})
-	if err := failed.Load(); err != nil {
-		return *err
+	if err != nil {
+		return err
 	}
 	if c.dtype == Float32 {
 		kernel.Scale(general32(c), float32(beta))

@@ -1,8 +1,6 @@
 package array
 
 import (
-	"time"
-
 	"github.com/nnopt/nnopt/kernel"
 )
 
@@ -24,40 +22,33 @@ func (ws *Workspace) LayerNorm(y, x, gain, bias *Array, divisor, eps float32) er
 			*a = t
 		}
 	}
-	j := normJob{y: Slice[float32](y), x: Slice[float32](x), n: n, divisor: divisor, eps: eps}
+	p := normArgs{y: Slice[float32](y), x: Slice[float32](x), n: n, divisor: divisor, eps: eps}
 	if gain != nil {
 		// The kernel takes both. What is added to leave a number as it is, is -0.
-		j.gain, j.bias = Slice[float32](gain), ws.negativeZeros(n)
+		p.gain, p.bias = Slice[float32](gain), ws.negativeZeros(n)
 		if bias != nil {
-			j.bias = Slice[float32](bias)
+			p.bias = Slice[float32](bias)
 		}
 	}
 	rows := y.Len() / n
-	if t := ws.Threads; t != nil {
-		if j.parts = min(t.Parts(time.Duration(y.Len())*normed/1000), rows); j.parts > 1 {
-			shared := &ws.crewOf().norm
-			*shared = j
-			t.Do(j.parts, shared)
-			*shared = normJob{}
-			return nil
-		}
+	if parts := ws.partsOf(y.Len()*normed, rows, 1); parts > 1 {
+		return ws.crewOf().norm.run(ws, parts, rows, 1, p, normRows)
 	}
-	kernel.LayerNormRows(j.y, j.x, n, j.gain, j.bias, divisor, eps)
-	return nil
+	return normRows(ws, &p, 0, rows)
 }
 
 // normed is what an element takes, in picoseconds.
 const normed = 300
 
-// normJob is a LayerNorm of which some rows are computed at a time.
-type normJob struct {
+// normArgs are those of a LayerNorm of which some rows are computed at a time.
+type normArgs struct {
 	y, x, gain, bias []float32
-	n, parts         int
+	n                int
 	divisor, eps     float32
 }
 
-// Part computes some rows.
-func (j *normJob) Part(i int) {
-	first, next := piece(i, j.parts, len(j.y)/j.n, 1)
-	kernel.LayerNormRows(j.y[first*j.n:next*j.n], j.x[first*j.n:next*j.n], j.n, j.gain, j.bias, j.divisor, j.eps)
+// normRows computes some rows.
+func normRows(_ *Workspace, p *normArgs, first, next int) error {
+	kernel.LayerNormRows(p.y[first*p.n:next*p.n], p.x[first*p.n:next*p.n], p.n, p.gain, p.bias, p.divisor, p.eps)
+	return nil
 }

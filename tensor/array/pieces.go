@@ -2,13 +2,6 @@ package array
 
 import "time"
 
-// piecesJob is work on n things of which some are done at a time.
-type piecesJob struct {
-	ws             *Workspace
-	do             func(ws *Workspace, first, next int)
-	n, unit, parts int
-}
-
 // partsOf returns in how many parts to divide work on n things, at multiples of unit, that takes one
 // thread some picoseconds: 1 if that is not worth it.
 func (ws *Workspace) partsOf(picoseconds, n, unit int) int {
@@ -31,20 +24,21 @@ func (ws *Workspace) pieces(picoseconds, n, unit int, do func(ws *Workspace, fir
 
 // inParts is pieces for a number of parts.
 func (ws *Workspace) inParts(parts, n, unit int, do func(ws *Workspace, first, next int)) {
-	j := &ws.crewOf().pieces
-	*j = piecesJob{ws, do, n, unit, parts}
-	ws.Threads.Do(parts, j)
-	*j = piecesJob{}
+	ws.crewOf().pieces.run(ws, parts, n, unit, do, func(ws *Workspace, do *func(ws *Workspace, first, next int), first, next int) error {
+		(*do)(ws, first, next)
+		return nil
+	})
 }
 
-// Part does a piece.
-func (j *piecesJob) Part(i int) {
-	first, next := piece(i, j.parts, j.n, j.unit)
-	crew := j.ws.crew
-	ws := crew.borrow()
-	defer crew.giveBack(ws)
-	ws.MaxBytes = j.ws.MaxBytes
-	j.do(ws, first, next)
+// tryPieces is pieces for what may fail.
+func (ws *Workspace) tryPieces(picoseconds, n, unit int, do func(ws *Workspace, first, next int) error) error {
+	parts := ws.partsOf(picoseconds, n, unit)
+	if parts <= 1 {
+		return do(ws, 0, n)
+	}
+	return ws.crewOf().tries.run(ws, parts, n, unit, do, func(ws *Workspace, do *func(ws *Workspace, first, next int) error, first, next int) error {
+		return (*do)(ws, first, next)
+	})
 }
 
 // Copy is CopyTo, by several threads if that is worth it.

@@ -14,14 +14,16 @@ type crew struct {
 	mu   sync.Mutex
 	free []*Workspace
 
-	mapping     mapJob
-	rows        rowJob
-	reduction   reduceJob
-	convolution convJob
-	batch       batchJob
-	vector      gemvJob
-	norm        normJob
-	pieces      piecesJob
+	mapping     job[mapArgs]
+	rows        job[rowArgs]
+	reduction   job[reduceArgs]
+	convolution job[convArgs]
+	batch       job[batchArgs]
+	vector      job[gemvArgs]
+	norm        job[normArgs]
+	attention   job[*attention]
+	pieces      job[func(ws *Workspace, first, next int)]
+	tries       job[func(ws *Workspace, first, next int) error]
 }
 
 // crewOf returns the crew of a workspace with threads.
@@ -61,22 +63,50 @@ func piece(i, parts, n, unit int) (first, next int) {
 // moved is what it takes to read or write a byte, in picoseconds.
 const moved = 50
 
-// mapJob is a run of a program over a range of elements.
-type mapJob struct {
-	crew  *crew
-	lp    *loop
-	p     *Program
-	lo, n int
-	parts int
+// A job is work on n things, of which some are done at a time. Workspaces keep one of each kind, and its function
+// captures nothing, so that no call allocates.
+type job[T any] struct {
+	crew           *crew
+	maxBytes       int64
+	args           T
+	do             func(ws *Workspace, args *T, first, next int) error
+	n, unit, parts int
+	failed         error
+}
+
+// run does the work in parts, which begin at multiples of unit, by several threads, each with a workspace of its own.
+func (j *job[T]) run(ws *Workspace, parts, n, unit int, args T, do func(ws *Workspace, args *T, first, next int) error) error {
+	*j = job[T]{ws.crew, ws.MaxBytes, args, do, n, unit, parts, nil}
+	ws.Threads.Do(parts, j)
+	err := j.failed
+	*j = job[T]{} // keep nothing alive
+	return err
+}
+
+// Part does a part.
+func (j *job[T]) Part(i int) {
+	ws := j.crew.borrow()
+	defer j.crew.giveBack(ws)
+	ws.MaxBytes = j.maxBytes
+	first, next := piece(i, j.parts, j.n, j.unit)
+	if err := j.do(ws, &j.args, first, next); err != nil {
+		j.crew.mu.Lock()
+		defer j.crew.mu.Unlock()
+		j.failed = err
+	}
+}
+
+// mapArgs are those of a run of a program over a range of elements.
+type mapArgs struct {
+	lp *loop
+	p  *Program
+	lo int
 }
 
 // run runs a program on n elements from lo on. Several threads do so if that is worth it.
 func (ws *Workspace) run(lp *loop, p *Program, lo, n int) {
 	if parts := ws.mapParts(lp, p, n); parts > 1 {
-		j := &ws.crewOf().mapping
-		*j = mapJob{ws.crew, lp, p, lo, n, parts}
-		ws.Threads.Do(parts, j)
-		*j = mapJob{}
+		ws.crewOf().mapping.run(ws, parts, n, lp.size, mapArgs{lp, p, lo}, runBlocks)
 		return
 	}
 	lp.run(p, lo, n)
@@ -105,16 +135,14 @@ func (ws *Workspace) mapParts(lp *loop, p *Program, n int) int {
 	return min(ws.Threads.Parts(takes), (n+lp.size-1)/lp.size)
 }
 
-// Part runs the program on a range of whole blocks, with lanes of its own.
-func (j *mapJob) Part(i int) {
-	first, next := piece(i, j.parts, j.n, j.lp.size)
-	ws := j.crew.borrow()
-	defer j.crew.giveBack(ws)
+// runBlocks runs the program on a range of whole blocks, with lanes of its own.
+func runBlocks(ws *Workspace, a *mapArgs, first, next int) error {
 	lp := &ws.loop
-	lp.follow(j.lp)
-	lp.allot(j.p)
-	lp.run(j.p, j.lo+first, next-first)
+	lp.follow(a.lp)
+	lp.allot(a.p)
+	lp.run(a.p, a.lo+first, next-first)
 	lp.end()
+	return nil
 }
 
 // follow makes lp a loop over what l loops over.
@@ -126,14 +154,12 @@ func (lp *loop) follow(l *loop) {
 	}
 }
 
-// rowJob is a function of rows, the elements along the last dimension.
-type rowJob struct {
-	crew      *crew
+// rowArgs are those of a function of rows, the elements along the last dimension.
+type rowArgs struct {
 	run       func(dst, src, y *Array, logarithm bool)
 	dst       *Array
 	src, y    *Array // y may be nil
 	dim       int    // which is divided
-	parts     int
 	logarithm bool
 }
 
@@ -146,30 +172,23 @@ func (ws *Workspace) eachRows(each time.Duration, dst, src, y *Array, logarithm 
 	}
 	if t := ws.Threads; t != nil && d < int(dst.ndim)-1 {
 		if parts := min(t.Parts(time.Duration(dst.Len())*each/1000), dst.shape[d]); parts > 1 {
-			j := &ws.crewOf().rows
-			*j = rowJob{ws.crew, run, dst, src, y, d, parts, logarithm}
-			t.Do(parts, j)
-			*j = rowJob{}
+			ws.crewOf().rows.run(ws, parts, dst.shape[d], 1, rowArgs{run, dst, src, y, d, logarithm}, runRows)
 			return
 		}
 	}
 	run(dst, src, y, logarithm)
 }
 
-// Part computes some rows.
-func (j *rowJob) Part(i int) {
-	first, next := piece(i, j.parts, j.dst.shape[j.dim], 1)
-	ws := j.crew.borrow()
-	defer j.crew.giveBack(ws)
-	dst, src := &ws.headers[0], &ws.headers[1]
-	*dst, *src = j.dst.stretch(j.dim, first, next), j.src.stretch(j.dim, first, next)
-	if j.y == nil {
-		j.run(dst, src, nil, j.logarithm)
-		return
+// runRows computes some rows.
+func runRows(ws *Workspace, a *rowArgs, first, next int) error {
+	dst, src, y := &ws.headers[0], &ws.headers[1], a.y
+	*dst, *src = a.dst.stretch(a.dim, first, next), a.src.stretch(a.dim, first, next)
+	if y != nil {
+		y = &ws.headers[2]
+		*y = a.y.stretch(a.dim, first, next)
 	}
-	y := &ws.headers[2]
-	*y = j.y.stretch(j.dim, first, next)
-	j.run(dst, src, y, j.logarithm)
+	a.run(dst, src, y, a.logarithm)
+	return nil
 }
 
 // stretch returns a part of an array along a dimension.
@@ -180,14 +199,12 @@ func (a *Array) stretch(d, first, next int) Array {
 	return b
 }
 
-// reduceJob is a reduction of which some results are computed at a time.
-type reduceJob struct {
-	crew    *crew
+// reduceArgs are those of a reduction of which some results are computed at a time.
+type reduceArgs struct {
 	r       Reduction
 	out, v  *Array
 	reduced reducedDims
 	dim     int // which is divided
-	parts   int
 }
 
 // reduceShared is reduce, if it is worth dividing by results. It reports false if not, and does nothing.
@@ -219,10 +236,7 @@ func (ws *Workspace) reduceShared(r Reduction, out, v *Array, reduced reducedDim
 	if parts <= 1 {
 		return false
 	}
-	j := &ws.crewOf().reduction
-	*j = reduceJob{ws.crew, r, out, v, reduced, d, parts}
-	t.Do(parts, j)
-	*j = reduceJob{}
+	ws.crewOf().reduction.run(ws, parts, n, 1, reduceArgs{r, out, v, reduced, d}, reduceSome)
 	return true
 }
 
@@ -240,26 +254,20 @@ func (r Reduction) takes(results, terms int) time.Duration {
 // reduceWork is what an element of a reduction takes, in picoseconds.
 var reduceWork = [NumReductions]time.Duration{Sum: 300, Prod: 1000, Max: 1000, Min: 1000, All: 1000, Any: 1000, LogSumExp: 10_000}
 
-// Part computes some results.
-func (j *reduceJob) Part(i int) {
-	n := j.v.shape[j.dim]
-	first, next := i*n/j.parts, (i+1)*n/j.parts
-	ws := j.crew.borrow()
-	defer j.crew.giveBack(ws)
+// reduceSome computes some results.
+func reduceSome(ws *Workspace, a *reduceArgs, first, next int) error {
 	out, v := &ws.headers[0], &ws.headers[1]
-	*out, *v = j.out.stretch(j.dim, first, next), j.v.stretch(j.dim, first, next)
-	ws.reduce(j.r, out, v, j.reduced)
+	*out, *v = a.out.stretch(a.dim, first, next), a.v.stretch(a.dim, first, next)
+	ws.reduce(a.r, out, v, a.reduced)
+	return nil
 }
 
-// convJob is a convolution with channels last of which some positions are computed at a time.
-type convJob struct {
-	c      *lastConvolution
-	run    func(c *lastConvolution) error
-	e      *Epilogue
-	args   []*Array
-	unit   int // positions that stay together
-	parts  int
-	failed error
+// convArgs are those of a convolution with channels last of which some positions are computed at a time.
+type convArgs struct {
+	c    *lastConvolution
+	run  func(c *lastConvolution) error
+	e    *Epilogue
+	args []*Array
 }
 
 // shared is run, by several threads if that is worth it. Where products do all of the work, they are
@@ -315,12 +323,7 @@ func (c *lastConvolution) inParts(parts, unit int, e *Epilogue, args []*Array, r
 	if size := c.ws.Threads.Size(); parts > size {
 		parts -= parts % size
 	}
-	j := &c.ws.crewOf().convolution
-	*j = convJob{c: c, run: run, e: e, args: args, unit: unit, parts: parts}
-	c.ws.Threads.Do(parts, j)
-	err := j.failed
-	*j = convJob{}
-	return err
+	return c.ws.crewOf().convolution.run(c.ws, parts, c.rows, unit, convArgs{c, run, e, args}, runPositions)
 }
 
 // shares reports whether products do all of the work.
@@ -328,32 +331,19 @@ func (c *lastConvolution) shares() bool {
 	return c.groups == 1 && c.prepared != nil && c.complete.left == nil && (c.slide.plain() || c.inPlace())
 }
 
-// Part computes some positions.
-func (j *convJob) Part(i int) {
-	ws := j.c.ws.crew.borrow()
-	defer j.c.ws.crew.giveBack(ws)
-	ws.MaxBytes = j.c.ws.MaxBytes
-	c := *j.c
-	c.ws, c.complete = ws, completion{}
-	c.first, c.rows = piece(i, j.parts, j.c.rows, j.unit)
-	err := ws.complete(&c.complete, j.e, c.y, j.args, c.completes(j.e))
-	if err == nil {
-		err = j.run(&c)
+// runPositions computes some positions.
+func runPositions(ws *Workspace, a *convArgs, first, next int) error {
+	c := *a.c
+	c.ws, c.complete, c.first, c.rows = ws, completion{}, first, next
+	defer c.complete.end()
+	if err := ws.complete(&c.complete, a.e, c.y, a.args, c.completes(a.e)); err != nil {
+		return err
 	}
-	c.complete.end()
-	if err != nil {
-		j.c.ws.crew.fail(&j.failed, err)
-	}
+	return a.run(&c)
 }
 
-// batchJob is a batch of products of which some are computed at a time.
-type batchJob struct {
-	ws      *Workspace
-	c, a, b *Array
-	n       int
-	parts   int
-	failed  error
-}
+// batchArgs are those of a batch of products of which some are computed at a time.
+type batchArgs struct{ c, a, b *Array }
 
 // sharedProducts computes the products of a batch: side by side if there are enough of them, or
 // otherwise one after the other, each by all threads.
@@ -369,37 +359,15 @@ func (ws *Workspace) sharedProducts(c, a, b *Array) error {
 	if parts <= 1 {
 		return ws.products(c, a, b, 0, n)
 	}
-	j := &ws.crewOf().batch
-	*j = batchJob{ws: ws, c: c, a: a, b: b, n: n, parts: parts}
-	t.Do(parts, j)
-	err := j.failed
-	*j = batchJob{}
-	return err
+	return ws.crewOf().batch.run(ws, parts, n, 1, batchArgs{c, a, b}, func(ws *Workspace, p *batchArgs, first, next int) error {
+		return ws.products(p.c, p.a, p.b, first, next)
+	})
 }
 
-// Part computes some products.
-func (j *batchJob) Part(i int) {
-	ws := j.ws.crew.borrow()
-	defer j.ws.crew.giveBack(ws)
-	ws.MaxBytes = j.ws.MaxBytes
-	if err := ws.products(j.c, j.a, j.b, i*j.n/j.parts, (i+1)*j.n/j.parts); err != nil {
-		j.ws.crew.fail(&j.failed, err)
-	}
-}
-
-// fail keeps an error of a part.
-func (c *crew) fail(failed *error, err error) {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	*failed = err
-}
-
-// gemvJob is a product of a matrix and a vector of which some elements are computed at a time.
-type gemvJob struct {
-	crew        *crew
+// gemvArgs are those of a product of a matrix and a vector of which some elements are computed at a time.
+type gemvArgs struct {
 	alpha, beta float64
 	a, x, y     Array
-	parts       int
 }
 
 // gemv is gemvOf, by several threads if that is worth it.
@@ -413,10 +381,7 @@ func (ws *Workspace) gemv(alpha float64, a, x *Array, beta float64, y *Array) {
 		gemvOf(alpha, a, x, beta, y)
 		return
 	}
-	j := &ws.crewOf().vector
-	*j = gemvJob{ws.crew, alpha, beta, *a, *x, *y, min(parts, 2*t.Size())}
-	t.Do(j.parts, j)
-	*j = gemvJob{}
+	ws.crewOf().vector.run(ws, min(parts, 2*t.Size()), a.shape[0], gemvUnit, gemvArgs{alpha, beta, *a, *x, *y}, gemvSome)
 }
 
 const (
@@ -424,12 +389,10 @@ const (
 	gemvUnit = 4  // rows
 )
 
-// Part computes some elements.
-func (j *gemvJob) Part(i int) {
-	ws := j.crew.borrow()
-	defer j.crew.giveBack(ws)
-	first, next := piece(i, j.parts, j.a.shape[0], gemvUnit)
+// gemvSome computes some elements.
+func gemvSome(ws *Workspace, p *gemvArgs, first, next int) error {
 	a, x, y := &ws.headers[0], &ws.headers[1], &ws.headers[2]
-	*a, *x, *y = j.a.stretch(0, first, next), j.x, j.y.stretch(0, first, next)
-	gemvOf(j.alpha, a, x, j.beta, y)
+	*a, *x, *y = p.a.stretch(0, first, next), p.x, p.y.stretch(0, first, next)
+	gemvOf(p.alpha, a, x, p.beta, y)
+	return nil
 }

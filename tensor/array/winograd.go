@@ -110,14 +110,8 @@ func (ws *Workspace) Winograd(y, x, weights *Array, prepared *WinogradWeights, w
 	if divide.Always.Load() {
 		unit = 1
 	}
-	var failed error
 	picoseconds := 1000 * int(kernel.ProductTime(rows*c.across*c.points*c.points, c.out, c.in))
-	ws.pieces(picoseconds, rows, unit, func(ws *Workspace, first, next int) {
-		if err := c.compute(ws, first, next, e, args); err != nil {
-			ws.crewOf().fail(&failed, err)
-		}
-	})
-	return failed
+	return ws.tryPieces(picoseconds, rows, unit, func(ws *Workspace, first, next int) error { return c.compute(ws, first, next, e, args) })
 }
 
 // compute computes some rows of tiles, with memory of its own.
