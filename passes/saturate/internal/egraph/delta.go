@@ -40,19 +40,6 @@ const (
 	touchLog = 1
 )
 
-func (d *delta) bytes() int64 {
-	n := cap(d.reached) + cap(d.above) + cap(d.masks) + cap(d.touched) + cap(d.changed) + cap(d.facts) + cap(d.factAt) + cap(d.heights)
-	for _, s := range d.stamps {
-		n += cap(s)
-	}
-	for _, l := range d.logs {
-		for _, s := range l.nodes {
-			n += cap(s)
-		}
-	}
-	return int64(4 * n)
-}
-
 func (d *delta) made(_ *Graph, n uint32) {
 	d.touched = append(d.touched, d.now)
 	d.changed = append(roomy(d.changed, 1), n)

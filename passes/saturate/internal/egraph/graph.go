@@ -189,31 +189,6 @@ func (g *Graph) Size() (nodes, classes int) { return g.live(), g.roots }
 
 func (g *Graph) live() int { return len(g.nodes) - g.dead - g.index.pruned }
 
-// Bytes returns how much memory the graph holds, approximately.
-func (g *Graph) Bytes() int64 {
-	n := 16*cap(g.nodes) + 4*(cap(g.next)+cap(g.inClass)+cap(g.up)) + 52*cap(g.classes) + 8*len(g.table.slots) + 24*len(g.ops)
-	n += 4 * (cap(g.wide.kids) + cap(g.wide.next) + cap(g.wide.owner) + cap(g.pending) + cap(g.remake))
-	return int64(n) + g.index.bytes() + g.delta.bytes() + g.proof.bytes()
-}
-
-// growth returns how much Bytes may grow at once.
-func (g *Graph) growth() int64 {
-	n := int64(0)
-	if len(g.nodes)+64 > cap(g.nodes) {
-		n += int64(cap(g.nodes)) * (16 + 8 + 4 + 4 + 8) / 2
-	}
-	if len(g.classes)+64 > cap(g.classes) {
-		n += int64(cap(g.classes)) * 56 / 2
-	}
-	if 8*(g.table.used+64) > 5*len(g.table.slots) {
-		n += 8 * int64(len(g.table.slots))
-	}
-	if need := g.live(); need > cap(g.index.entries) {
-		n += 16 * int64(2*need-cap(g.index.entries))
-	}
-	return n
-}
-
 // pollEvery is how many steps of work are done between looks at whether the caller cancels.
 const pollEvery = 1024
 

@@ -18,8 +18,6 @@ type entry struct {
 	head, a, b, node uint32
 }
 
-func (x *index) bytes() int64 { return int64(16*cap(x.entries) + 4*cap(x.dirty)) }
-
 // symBit is the bit of a symbol in masks. The last bit means facts.
 func symBit(s Symbol) uint32 { return 1 << (uint32(s) % 31) }
 

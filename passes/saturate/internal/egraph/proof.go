@@ -25,13 +25,6 @@ const (
 	whyRecord
 )
 
-func (p *proof) bytes() int64 {
-	if p == nil {
-		return 0
-	}
-	return int64(4*(cap(p.orig)+cap(p.wide)+cap(p.why)) + 12*cap(p.edges))
-}
-
 // made adds the origin of a new node: the first nodes of its inputs.
 func (p *proof) made(g *Graph, kids ...uint32) {
 	if len(kids) > 2 {

@@ -13,7 +13,6 @@ const (
 	NodeLimit = "nodes"
 	LapLimit  = "laps"
 	TimeLimit = "time"
-	ByteLimit = "bytes"
 )
 
 // A Report says what happened in a saturation.

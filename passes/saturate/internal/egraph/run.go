@@ -12,7 +12,6 @@ type Limits struct {
 	Nodes int           // live nodes
 	Laps  int           // rounds of matching and applying
 	Time  time.Duration // all of it
-	Bytes int64         // memory of the graph
 }
 
 // Backoff bans rules that match too often. A rule with more than Matches new matches in a lap is
@@ -60,11 +59,8 @@ func (g *Graph) Saturate(ctx context.Context, r *Rules, o Options) (*Report, err
 	if b := g.brakes; o.Limits.Time > 0 {
 		defer time.AfterFunc(o.Limits.Time, func() { b.halt.Store(true) }).Stop()
 	}
-	g.room = 0
-	if o.Limits.Bytes == 0 {
-		g.room = min(o.Limits.Nodes, maxRoom)
-		g.room += g.room / 8
-	}
+	g.room = min(o.Limits.Nodes, maxRoom)
+	g.room += g.room / 8
 	if g.inputs == 0 {
 		g.inputs = len(g.nodes)
 	}
@@ -92,7 +88,7 @@ const maxRoom = 1 << 22
 // the end. It returns false if it is cancelled.
 func (s *runner) settle() bool {
 	t := time.Now()
-	ok := s.g.Rebuild() && (s.over == ByteLimit || s.g.refresh()) && (s.over != "" || s.g.delta.advance(s.g))
+	ok := s.g.Rebuild() && s.g.refresh() && (s.over != "" || s.g.delta.advance(s.g))
 	s.report.Rebuild += time.Since(t)
 	if k := len(s.report.Laps); k > 0 {
 		l := &s.report.Laps[k-1]
@@ -123,8 +119,6 @@ func (s *runner) full() string {
 	switch {
 	case lim.Nodes > 0 && g.live() >= lim.Nodes:
 		return NodeLimit
-	case lim.Bytes > 0 && g.Bytes()+g.growth() >= lim.Bytes:
-		return ByteLimit
 	case g.halted():
 		return TimeLimit
 	}

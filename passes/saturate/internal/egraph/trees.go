@@ -1,11 +1,14 @@
 package egraph
 
-import "math"
+import (
+	"math"
+	"slices"
+)
 
 // tree is what the search for the cheapest trees knows of a node.
 type tree struct {
 	sum   float64 // of the node and the inputs that are settled
-	left  uint32  // inputs that are not settled; noTree if the node can't be had
+	left  uint32  // inputs that are not settled
 	class uint32
 }
 
@@ -15,8 +18,6 @@ type best struct {
 	node uint32
 	done bool
 }
-
-const noTree = math.MaxUint32
 
 // maxSweeps bounds the sweeps before a search in the order of costs. The graphs of
 // docs/measurements.md need fewer, and a sweep takes a fraction of that search.
@@ -30,9 +31,9 @@ func (x *extractor) trees() ([]uint32, bool) {
 	// order takes over.
 	node, ok := x.sweep()
 	if !ok {
-		node = x.settle()
+		node = x.settle(x.live())
 	}
-	return node, node != nil && x.complete(node)
+	return node, x.complete(node)
 }
 
 // sweep goes over all nodes until no class gets cheaper. It reports false if that takes too many
@@ -104,32 +105,60 @@ func (x *extractor) has(cost []float64, n uint32) bool {
 	return true
 }
 
-// settle chooses the cheapest tree for each class, in the order of cost, as Dijkstra's algorithm
-// does (Knuth, "A generalization of Dijkstra's algorithm", 1977). If it is cancelled, it returns
-// nil.
-func (x *extractor) settle() []uint32 {
+// live returns the nodes that can be chosen.
+func (x *extractor) live() []uint32 {
+	var list []uint32
+	for n := range x.g.nodes {
+		if !x.g.nodes[n].dead() && !math.IsInf(x.own[n], 1) {
+			list = append(list, uint32(n))
+		}
+	}
+	return list
+}
+
+// settle chooses the cheapest tree for each class among some nodes, in the order of cost, as Dijkstra's algorithm
+// does (Knuth, "A generalization of Dijkstra's algorithm", 1977). If it is cancelled, some classes have none.
+func (x *extractor) settle(nodes []uint32) []uint32 {
 	g := x.g
-	of := make([]tree, len(g.nodes))
-	to := make([]best, len(g.classes))
+	node := make([]uint32, len(g.classes))
+	for c := range node {
+		node[c] = none
+	}
+	local := make([]uint32, len(g.classes)) // by class: the number + 1 that it has here
+	var classes []uint32
+	number := func(c uint32) uint32 {
+		if local[c] == 0 {
+			classes = append(classes, c)
+			local[c] = uint32(len(classes))
+		}
+		return local[c] - 1
+	}
+	type user struct{ node, next uint32 }
+	var users []user
+	var first []uint32 // by class: its users
+	of := make([]tree, len(nodes))
+	for i, n := range nodes {
+		of[i] = tree{x.own[n], uint32(g.arity(n)), number(g.find(g.nodes[n].class))}
+		for k := range g.arity(n) {
+			c := number(g.find(g.kid(n, k)))
+			for int(c) >= len(first) {
+				first = append(first, none)
+			}
+			users = append(users, user{uint32(i), first[c]})
+			first[c] = uint32(len(users) - 1)
+		}
+	}
+	to := make([]best, len(classes))
 	for c := range to {
 		to[c] = best{math.Inf(1), none, false}
 	}
 	var h costHeap
-	for n := range g.nodes {
-		d := &g.nodes[n]
-		if n%pollEvery == 0 && g.stopped() {
-			return nil
-		}
-		if d.dead() || math.IsInf(x.own[n], 1) {
-			of[n].left = noTree
-			continue
-		}
-		of[n] = tree{x.own[n], uint32(g.arity(uint32(n))), g.find(d.class)}
-		if of[n].left == 0 {
-			h.offer(to, &of[n], uint32(n))
+	for i := range of {
+		if of[i].left == 0 {
+			h.offer(to, &of[i], uint32(i))
 		}
 	}
-	for k := 0; len(h) > 0; k++ {
+	for len(h) > 0 && !g.stopped() {
 		c := h.pop().class
 		b := &to[c]
 		// A class is in the heap once for each time that it got cheaper. The first that comes out
@@ -140,25 +169,16 @@ func (x *extractor) settle() []uint32 {
 		// Costs are not negative, so what comes out of the heap now or later is not cheaper: the
 		// tree of this class is final, and its users may count on it.
 		b.done = true
-		for slot := g.classes[c].parents; slot != none; slot = g.slotNext(slot) {
-			if k++; k%pollEvery == 0 && g.stopped() {
-				return nil
-			}
-			n := g.slotNode(slot)
-			t := &of[n]
-			if t.left == 0 || t.left == noTree {
-				continue
-			}
+		node[classes[c]] = nodes[b.node]
+		for u := uint32(none); int(c) < len(first) && first[c] != none; first[c] = users[u].next {
+			u = first[c]
+			t := &of[users[u].node]
 			t.sum += b.cost
 			// A node has a cost as soon as its last input is settled, which is also its dearest.
 			if t.left--; t.left == 0 {
-				h.offer(to, t, n)
+				h.offer(to, t, users[u].node)
 			}
 		}
-	}
-	node := make([]uint32, len(to))
-	for c := range to {
-		node[c] = to[c].node
 	}
 	return node
 }
@@ -236,4 +256,38 @@ func (h *costHeap) pop() item {
 	}
 	s[i] = x
 	return top
+}
+
+// given chooses the cheapest tree of each class among the nodes of the input, as they are now. It
+// reports whether all roots have one.
+func (x *extractor) given() ([]uint32, bool) {
+	node := x.settle(x.inputs())
+	return node, x.complete(node)
+}
+
+// inputs returns the nodes of the input, or those that they are equal to.
+func (x *extractor) inputs() []uint32 {
+	g := x.g
+	var list []uint32
+	seen := make(map[uint32]bool)
+	var kids []uint32
+	for n := range uint32(g.inputs) {
+		i := n
+		if g.nodes[n].dead() {
+			kids = kids[:0]
+			for k := range g.arity(n) {
+				kids = append(kids, g.find(g.kid(n, k)))
+			}
+			op := g.nodes[n].op()
+			if g.lang.sigs[g.ops[op].sym].Commutes {
+				slices.Sort(kids)
+			}
+			i = g.lookup(op, kids)
+		}
+		if i != none && !seen[i] && !math.IsInf(x.own[i], 1) {
+			seen[i] = true
+			list = append(list, i)
+		}
+	}
+	return list
 }

@@ -26,7 +26,7 @@ func TestTrees(t *testing.T) {
 		if !ok {
 			t.Fatal("too many sweeps")
 		}
-		b := x.settle()
+		b := x.settle(x.live())
 		p, q := x.treeCosts(t, a), x.treeCosts(t, b)
 		for c := range p {
 			if p[c] != q[c] {
@@ -144,7 +144,7 @@ func TestHugeTrees(t *testing.T) {
 		for n := range x.own {
 			x.own[n] = 1e9
 		}
-		if node := x.settle(); !x.complete(node) {
+		if node := x.settle(x.live()); !x.complete(node) {
 			t.Error("no tree in the order of costs")
 		}
 	}
