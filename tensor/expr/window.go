@@ -12,17 +12,17 @@ import (
 
 // windowOps makes the ops that move a window, of which the parameters are those that the ops print.
 var windowOps = map[string]maker{
-	"Conv":          convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvOp{Window: w, Groups: groups} }),
-	"ConvLast":      convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvLastOp{Window: w, Groups: groups} }),
-	"ConvTranspose": convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvTransposeOp{Window: w, Groups: groups} }),
-	"ConvWeights":   convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvWeightsOp{Window: w, Groups: groups} }),
+	"Conv":          convOp[tensor.ConvOp],
+	"ConvLast":      convOp[tensor.ConvLastOp],
+	"ConvTranspose": convOp[tensor.ConvTransposeOp],
+	"ConvWeights":   convOp[tensor.ConvWeightsOp],
 
 	"ConvLastInteger": func(params []string) (tensor.Op, bool) {
 		float := len(params) > 0 && params[0] == "float32"
 		if float {
 			params = params[1:]
 		}
-		op, ok := convOp(func(w array.Window, groups int) tensor.Op { return tensor.ConvLastOp{Window: w, Groups: groups} })(params)
+		op, ok := convOp[tensor.ConvLastOp](params)
 		if !ok || op.(tensor.ConvLastOp).Groups != 1 {
 			return nil, false
 		}
@@ -51,78 +51,71 @@ var windowOps = map[string]maker{
 
 	"Interpolate": onAxis(func(axis int8) tensor.Op { return tensor.InterpolateOp{Axis: axis} }),
 
-	"MaxPool": poolOp(array.PoolMax, func(w array.Window, ceil bool, kind array.Pooling) tensor.Op {
-		return tensor.PoolOp{Window: w, Ceil: ceil, Kind: kind}
-	}),
-	"MaxPoolPlaces": poolOp(array.PoolMax, func(w array.Window, ceil bool, _ array.Pooling) tensor.Op {
-		return tensor.PoolPlacesOp{Window: w, Ceil: ceil}
-	}),
-	"AveragePool":     poolOp(array.PoolMean, poolValues),
-	"MaxPoolLast":     poolOp(array.PoolMax, poolLast),
-	"AveragePoolLast": poolOp(array.PoolMean, poolLast),
-	"SumPoolLast":     poolOp(array.PoolSum, poolLast),
-	"SumPool":         poolOp(array.PoolSum, poolValues),
-	"AveragePoolGrad": poolOp(array.PoolMean, poolGradient),
-	"SumPoolGrad":     poolOp(array.PoolSum, poolGradient),
+	"MaxPool": poolOp[tensor.PoolOp](array.PoolMax), "MaxPoolLast": poolOp[tensor.PoolLastOp](array.PoolMax),
+	"AveragePool": poolOp[tensor.PoolOp](array.PoolMean), "AveragePoolLast": poolOp[tensor.PoolLastOp](array.PoolMean), "AveragePoolGrad": poolOp[tensor.PoolGradOp](array.PoolMean),
+	"SumPool": poolOp[tensor.PoolOp](array.PoolSum), "SumPoolLast": poolOp[tensor.PoolLastOp](array.PoolSum), "SumPoolGrad": poolOp[tensor.PoolGradOp](array.PoolSum),
+	"MaxPoolPlaces": func(params []string) (tensor.Op, bool) {
+		w, ceil, rest, ok := parsePool(params)
+		return tensor.PoolPlacesOp{Window: w, Ceil: ceil}, ok && len(rest) == 0
+	},
 }
 
-func poolValues(w array.Window, ceil bool, kind array.Pooling) tensor.Op {
-	return tensor.PoolOp{Window: w, Ceil: ceil, Kind: kind}
-}
-
-func poolLast(w array.Window, ceil bool, kind array.Pooling) tensor.Op {
-	return tensor.PoolLastOp{Window: w, Ceil: ceil, Kind: kind}
-}
-
-func poolGradient(w array.Window, ceil bool, kind array.Pooling) tensor.Op {
-	return tensor.PoolGradOp{Window: w, Ceil: ceil, Kind: kind}
-}
-
-// convOp returns the maker of an op with a number of spatial dimensions, a window and groups.
-func convOp(make func(w array.Window, groups int) tensor.Op) maker {
-	return func(params []string) (tensor.Op, bool) {
-		if len(params) == 0 {
-			return nil, false
-		}
-		dims, err := strconv.Atoi(params[0])
-		if err != nil {
-			return nil, false
-		}
-		w, rest, ok := parseWindow(dims, params[1:])
-		list, rest, ok := namedIntegers(rest, "groups", 1, ok)
-		if list == nil {
-			list = []int{1}
-		}
-		return make(w, list[0]), ok && len(rest) == 0 && list[0] > 0
+// convOp makes an op with a number of spatial dimensions, a window and groups.
+func convOp[O interface {
+	tensor.Op
+	~struct {
+		Window array.Window
+		Groups int
 	}
+}](params []string) (tensor.Op, bool) {
+	if len(params) == 0 {
+		return nil, false
+	}
+	dims, err := strconv.Atoi(params[0])
+	if err != nil {
+		return nil, false
+	}
+	w, rest, ok := parseWindow(dims, params[1:])
+	list, rest, ok := namedIntegers(rest, "groups", 1, ok)
+	if list == nil {
+		list = []int{1}
+	}
+	return O(tensor.ConvOp{Window: w, Groups: list[0]}), ok && len(rest) == 0 && list[0] > 0
 }
 
 // poolOp returns the maker of an op with the sizes of a window, and words at the end.
-func poolOp(kind array.Pooling, make func(w array.Window, ceil bool, kind array.Pooling) tensor.Op) maker {
-	return func(params []string) (tensor.Op, bool) {
-		if len(params) == 0 {
-			return nil, false
-		}
-		sizes := strings.Split(params[0], ",")
-		w, rest, ok := parseWindow(len(sizes), params[1:])
-		sized, ok2 := offsets(params[:1], len(sizes))
-		if !ok || !ok2 {
-			return nil, false
-		}
-		copy(w.Size[:], sized)
-		ceil, padded := false, false
-		if len(rest) > 0 && rest[0] == "ceil" {
-			ceil, rest = true, rest[1:]
-		}
-		if len(rest) > 0 && rest[0] == "count_include_pad" && kind == array.PoolMean {
-			padded, rest = true, rest[1:]
-		}
-		kind := kind
-		if padded {
-			kind = array.PoolPaddedMean
-		}
-		return make(w, ceil, kind), len(rest) == 0
+func poolOp[O interface {
+	tensor.Op
+	~struct {
+		Window array.Window
+		Ceil   bool
+		Kind   array.Pooling
 	}
+}](kind array.Pooling) maker {
+	return func(params []string) (tensor.Op, bool) {
+		w, ceil, rest, ok := parsePool(params)
+		kind := kind
+		if len(rest) > 0 && rest[0] == "count_include_pad" && kind == array.PoolMean {
+			kind, rest = array.PoolPaddedMean, rest[1:]
+		}
+		return O(tensor.PoolOp{Window: w, Ceil: ceil, Kind: kind}), ok && len(rest) == 0
+	}
+}
+
+// parsePool reads the window of a pool, and whether the last one may end behind the padding, and returns the parameters
+// behind that.
+func parsePool(params []string) (w array.Window, ceil bool, rest []string, ok bool) {
+	if len(params) == 0 {
+		return w, false, nil, false
+	}
+	sizes := strings.Split(params[0], ",")
+	w, rest, ok = parseWindow(len(sizes), params[1:])
+	sized, ok2 := offsets(params[:1], len(sizes))
+	copy(w.Size[:], sized)
+	if ceil = len(rest) > 0 && rest[0] == "ceil"; ceil {
+		rest = rest[1:]
+	}
+	return w, ceil, rest, ok && ok2
 }
 
 // parseWindow reads the window of dims dimensions, and returns the parameters behind it.
