@@ -8,8 +8,8 @@ func MapRows(dst, src Matrix, f func(dst, src []float32)) {
 	}
 }
 
-// MapRows2 sets each row of dst to f of the rows of x and y.
-func MapRows2(dst, x, y Matrix, f func(dst, x, y []float32)) {
+// mapRows2 is [Threads.MapRows2] of a thread.
+func mapRows2(dst, x, y Matrix, f func(dst, x, y []float32)) {
 	onto(&dst, &x)
 	onto(&dst, &y)
 	for i := range dst.Rows {
@@ -47,12 +47,6 @@ func (s *Signs) resizeFor(m *Matrix, first, rows int) {
 	s.resize(rows, m.Cols)
 }
 
-// ReLUSigns sets dst to max(src, 0), and signs to the signs of the given number of rows, from row
-// first on. NaN stays NaN, and is not positive.
-func ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
-	(*Threads)(nil).ReLUSigns(dst, src, signs, first, rows)
-}
-
 // reluSignsRows is ReLUSigns for n rows of dst, from row i on.
 func reluSignsRows(dst, src Matrix, signs *Signs, first, i, n int) {
 	for end := i + n; i < end; i++ {
@@ -62,12 +56,6 @@ func reluSignsRows(dst, src Matrix, signs *Signs, first, i, n int) {
 			ReLUVec(Row(dst, i), Row(src, i))
 		}
 	}
-}
-
-// ReLUSignsDeriv sets dx to dy where signs are positive, and to 0 elsewhere. It adds the squares of
-// dy to sumsq, as AddColSquares does, unless sumsq is nil.
-func ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
-	(*Threads)(nil).ReLUSignsDeriv(dx, dy, signs, sumsq)
 }
 
 // checkSigns panics unless the arguments of ReLUSignsDeriv fit.

@@ -76,9 +76,9 @@ func productBits(c *kerneltest.Checksums) {
 		for _, beta := range []float32{0, 1, 0.7} {
 			MulNN(1.3, a, b, beta, y)
 			addMatrix(c, "MulNN", y)
-			MulNT(1.3, a, bt, beta, y)
+			(*Threads)(nil).MulNT(1.3, a, bt, beta, y)
 			addMatrix(c, "MulNT", y)
-			MulTN(1.3, at, b, beta, y)
+			(*Threads)(nil).MulTN(1.3, at, b, beta, y)
 			addMatrix(c, "MulTN", y)
 		}
 		w := NewWeights(bt)
@@ -121,11 +121,11 @@ func longBits(c *kerneltest.Checksums) {
 	const m, n, k = 3, 25, 2*maxTerms + 100
 	for _, n := range []int{4, n} {
 		a, b, y := numbers(r, m, k), numbers(r, n, k), numbers(r, m, n)
-		MulNT(1.3, a, b, 0.7, y)
+		(*Threads)(nil).MulNT(1.3, a, b, 0.7, y)
 		addMatrix(c, "Long,MulNT", y)
 		MulNN(1.3, a, transposed(b), 1, y)
 		addMatrix(c, "Long,MulNN", y)
-		MulTN(1.3, transposed(a), transposed(b), 0, y)
+		(*Threads)(nil).MulTN(1.3, transposed(a), transposed(b), 0, y)
 		addMatrix(c, "Long,MulTN", y)
 		NewWeights(b).Mul(a, Epilogue{Accumulate: true, Bias: kerneltest.Numbers(r, n)}, y)
 		addMatrix(c, "Long,Weights", y)
@@ -216,26 +216,29 @@ func rowBits(c *kerneltest.Checksums) {
 		}{
 			{"Add", func() { Add(dst, 0.3, x) }},
 			{"AddRow", func() { AddRow(dst, 0.3, scale) }},
-			{"Mul2", func() { MapRows2(dst, x, y, MulVec) }},
-			{"AddMul2", func() { MapRows2(dst, x, y, AddMulVec) }},
+			{"Mul2", func() { mapRows2(dst, x, y, MulVec) }},
+			{"AddMul2", func() { mapRows2(dst, x, y, AddMulVec) }},
 			{"CopyScaled", func() { CopyScaled(dst, 0.3, x) }},
 			{"Scale", func() { Scale(dst, 0.3) }},
-			{"ScaleCols", func() { ScaleCols(dst, x, scale) }},
-			{"ScaleOffset", func() { ScaleOffset(dst, x, scale, offset) }},
+			{"ScaleCols", func() { scaleCols(dst, x, scale) }},
+			{"ScaleOffset", func() { scaleOffset(dst, x, scale, offset) }},
 			{"ReLU", func() { MapRows(dst, x, ReLUVec) }},
-			{"ReLUDeriv", func() { MapRows2(dst, x, y, ReLUDerivVec) }},
-			{"ReLUSigns", func() { ReLUSigns(dst, x, &signs, 0, rows) }},
-			{"ReLUSignsDeriv", func() { ReLUSignsDeriv(dst, y, &signs, sumsq); c.Float64s("ReLUSignsDeriv,squares", sumsq...) }},
+			{"ReLUDeriv", func() { mapRows2(dst, x, y, ReLUDerivVec) }},
+			{"ReLUSigns", func() { (*Threads)(nil).ReLUSigns(dst, x, &signs, 0, rows) }},
+			{"ReLUSignsDeriv", func() {
+				(*Threads)(nil).ReLUSignsDeriv(dst, y, &signs, sumsq)
+				c.Float64s("ReLUSignsDeriv,squares", sumsq...)
+			}},
 			{"Softmax", func() { softmax(dst, x) }},
 			{"SoftmaxDeriv", func() { SoftmaxDeriv(dst, Clone(dst), y) }},
 			{"LogSoftmax", func() { LogSoftmax(dst, x) }},
 			{"LogSoftmaxDeriv", func() { LogSoftmaxDeriv(dst, Clone(dst), y) }},
-			{"Standardize", func() { Standardize(dst, x, mean, scale) }},
-			{"StandardizeDeriv", func() { StandardizeDeriv(dst, y, z, mean, scale, offset) }},
+			{"Standardize", func() { standardizeRows(dst, x, mean, scale) }},
+			{"StandardizeDeriv", func() { standardizeDeriv(dst, y, z, mean, scale, offset) }},
 			{"AddColSums", func() { AddColSums(Row(dst, 0), 0.3, x) }},
-			{"AddColMoments", func() { AddColMoments(Row(dst, 0), 0.3, sumsq, x, y); c.Float64s("AddColMoments,products", sumsq...) }},
+			{"AddColMoments", func() { addColMoments(Row(dst, 0), 0.3, sumsq, x, y); c.Float64s("AddColMoments,products", sumsq...) }},
 			{"AddColProducts", func() { AddColProducts(Row(dst, 0), 0.3, x, y) }},
-			{"AddColSquares", func() { AddColSquares(sumsq, x); c.Float64s("AddColSquares", sumsq...) }},
+			{"AddColSquares", func() { (*Threads)(nil).AddColSquares(sumsq, x); c.Float64s("AddColSquares", sumsq...) }},
 			{"MatrixDot", func() { c.Float64s("MatrixDot", MatrixDot(x, y)) }},
 			{"AddVecToDoubles", func() { AddVecToDoubles(sumsq, Row(x, 0)); c.Float64s("AddVecToDoubles", sumsq...) }},
 		}
@@ -288,7 +291,7 @@ func doubleBits(c *kerneltest.Checksums) {
 	for _, s := range [][3]int{{1, 1, 1}, {5, 13, 7}, {3, 4, 200}, {30, 26, 33}} {
 		m, n, k := s[0], s[1], s[2]
 		clear(dst)
-		DGemm(1.3, Strided{Rows: m, Cols: k, Row: k, Col: 1, Data: y[:m*k]}, Strided{Rows: k, Cols: n, Row: 1, Col: k, Data: y[len(y)-n*k:]}, dst[:m*n], n)
+		(*Threads)(nil).DGemm(1.3, Strided{Rows: m, Cols: k, Row: k, Col: 1, Data: y[:m*k]}, Strided{Rows: k, Cols: n, Row: 1, Col: k, Data: y[len(y)-n*k:]}, dst[:m*n], n)
 		c.Float64s("DGemm", dst[:m*n]...)
 	}
 }

@@ -41,7 +41,7 @@ func multiplyBLAS(ws *workspace, segs []Segment, ep *Epilogue, y Matrix) {
 		MapRows(y, y, ReLUVec)
 	}
 	if ep.Scale != nil {
-		ScaleOffset(y, y, ep.Scale, ep.Offset)
+		scaleOffset(y, y, ep.Scale, ep.Offset)
 	}
 	if ep.Alpha != 0 {
 		Add(y, ep.Alpha, residual)

@@ -17,9 +17,9 @@ func TestLongSumsAreAccurate(t *testing.T) {
 		Fill(x, 0.1)
 		column, y := Matrix{Rows: k, Cols: 1, Stride: 1, Data: x.Data}, New(1, 1)
 		for name, product := range map[string]func() float32{
-			"MulNT":   func() float32 { MulNT(1, x, x, 0, y); return y.Data[0] },
+			"MulNT":   func() float32 { (*Threads)(nil).MulNT(1, x, x, 0, y); return y.Data[0] },
 			"MulNN":   func() float32 { MulNN(1, x, column, 0, y); return y.Data[0] },
-			"MulTN":   func() float32 { MulTN(1, column, column, 0, y); return y.Data[0] },
+			"MulTN":   func() float32 { (*Threads)(nil).MulTN(1, column, column, 0, y); return y.Data[0] },
 			"Weights": func() float32 { NewWeights(x).Mul(x, Epilogue{}, y); return y.Data[0] },
 			"tall":    func() float32 { transposedWeights(column).Mul(x, Epilogue{}, y); return y.Data[0] },
 			"Dot":     func() float32 { return Dot(x.Data, x.Data) },
@@ -55,10 +55,10 @@ func TestLongSums(t *testing.T) {
 				for name, product := range map[string]func(y Matrix){
 					"Weights": func(y Matrix) { NewWeights(w).Mul(x, Epilogue{}, y) },
 					"Mul":     func(y Matrix) { Mul(x, w, Epilogue{}, y) },
-					"MulNT":   func(y Matrix) { MulNT(1, x, w, 0, y) },
+					"MulNT":   func(y Matrix) { (*Threads)(nil).MulNT(1, x, w, 0, y) },
 					"rows": func(y Matrix) {
 						for i := range m {
-							MulNT(1, Rows(x, i, 1), w, 0, Rows(y, i, 1))
+							(*Threads)(nil).MulNT(1, Rows(x, i, 1), w, 0, Rows(y, i, 1))
 						}
 					},
 					"segments": func(y Matrix) {
@@ -84,7 +84,7 @@ func TestLongSums(t *testing.T) {
 				transposedWeights(wt).Mul(x, Epilogue{}, tall)
 				for name, product := range map[string]func(y Matrix){
 					"MulNN": func(y Matrix) { MulNN(1, x, wt, 0, y) },
-					"MulTN": func(y Matrix) { MulTN(1, xt, wt, 0, y) },
+					"MulTN": func(y Matrix) { (*Threads)(nil).MulTN(1, xt, wt, 0, y) },
 				} {
 					y := New(m, n)
 					product(y)
@@ -102,7 +102,7 @@ func TestLongProductsOfForeignBLAS(t *testing.T) {
 	blas32.Use(counted{calls: &calls})
 	x, y := New(2, 3*maxTerms), New(2, 2)
 	Fill(x, 1)
-	MulNT(1, x, x, 0, y)
+	(*Threads)(nil).MulNT(1, x, x, 0, y)
 	if calls != 1 || y.Data[3] != 3*maxTerms {
 		t.Errorf("%d calls, a sum of %v", calls, y.Data[3])
 	}

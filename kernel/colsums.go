@@ -22,11 +22,8 @@ func AddColSums(dst []float32, alpha float32, m Matrix) {
 	colMoments(dst, alpha, nil, m, Matrix{})
 }
 
-// AddColMoments adds alpha times the column sums of x to sum, and the column sums of x∘y to
-// product. The products of two rows, the first and the second, the third and the fourth, are added
-// in single precision with one rounding, and those sums in double precision. x and y may be the
-// same.
-func AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
+// addColMoments is [Threads.AddColMoments] of a thread.
+func addColMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 	sameShape(&x, &y)
 	if len(sum) != x.Cols || len(product) != x.Cols {
 		panic(errShape)

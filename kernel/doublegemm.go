@@ -62,11 +62,6 @@ func HasDGemm() bool { return bestSet != blasSet }
 // DGemm adds alpha·a·b to c, whose rows are contiguous and stride apart. NaN and infinities
 // propagate. c must not overlap a or b. It panics if the shapes don't fit, a matrix has too few
 // elements, or rows of c overlap.
-func DGemm(alpha float64, a, b Strided, c []float64, stride int) {
-	(*Threads)(nil).DGemm(alpha, a, b, c, stride)
-}
-
-// DGemm is the function DGemm.
 func (t *Threads) DGemm(alpha float64, a, b Strided, c []float64, stride int) {
 	rows, cols := a.Rows, b.Cols
 	if a.Cols != b.Rows || !a.holds() || !b.holds() || rows > 1 && stride < cols || !holds(len(c), rows, cols, stride) {

@@ -83,16 +83,16 @@ func AddRow(dst Matrix, alpha float32, v []float32) {
 	}
 }
 
-// ScaleCols sets dst to src with column j multiplied by scale[j].
-func ScaleCols(dst, src Matrix, scale []float32) {
+// scaleCols is [Threads.ScaleCols] of a thread.
+func scaleCols(dst, src Matrix, scale []float32) {
 	if len(scale) != dst.Cols {
 		panic(errShape)
 	}
 	MapRows(dst, src, func(dst, src []float32) { MulVec(dst, src, scale) })
 }
 
-// ScaleOffset sets dst to src with column j multiplied by scale[j] and offset[j] added.
-func ScaleOffset(dst, src Matrix, scale, offset []float32) {
+// scaleOffset is [Threads.ScaleOffset] of a thread.
+func scaleOffset(dst, src Matrix, scale, offset []float32) {
 	if len(scale) != dst.Cols || len(offset) != dst.Cols {
 		panic(errShape)
 	}

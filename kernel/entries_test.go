@@ -7,6 +7,7 @@ import (
 	"go/token"
 	"math"
 	"path/filepath"
+	"reflect"
 	"runtime/debug"
 	"slices"
 	"strings"
@@ -45,15 +46,15 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"Add":        onto2(func(dst, src Matrix) { Add(dst, 2, src) }),
 	"SetRows":    func(a *arena, rows, cols int) { SetRows(a.to(rows, cols), a.in(cols)) },
 	"AddRow":     func(a *arena, rows, cols int) { AddRow(a.to(rows, cols), 2, a.in(cols)) },
-	"ScaleCols":  func(a *arena, rows, cols int) { ScaleCols(a.to(rows, cols), a.from(rows, cols), a.in(cols)) },
+	"ScaleCols":  func(a *arena, rows, cols int) { scaleCols(a.to(rows, cols), a.from(rows, cols), a.in(cols)) },
 	"ScaleOffset": func(a *arena, rows, cols int) {
-		ScaleOffset(a.to(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols))
+		scaleOffset(a.to(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols))
 	},
 	"Standardize": func(a *arena, rows, cols int) {
-		Standardize(a.to(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols))
+		standardizeRows(a.to(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols))
 	},
 	"StandardizeDeriv": func(a *arena, rows, cols int) {
-		StandardizeDeriv(a.to(rows, cols), a.from(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols), a.in(cols))
+		standardizeDeriv(a.to(rows, cols), a.from(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols), a.in(cols))
 	},
 	"ReLUVec":         func(a *arena, rows, cols int) { ReLUVec(a.out(cols), a.in(cols)) },
 	"LogSoftmax":      onto2(LogSoftmax),
@@ -61,12 +62,12 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"LogSoftmaxDeriv": onto3(LogSoftmaxDeriv),
 	"SoftmaxDeriv":    onto3(SoftmaxDeriv),
 	"ReLUSigns": func(a *arena, rows, cols int) {
-		ReLUSigns(a.to(rows, cols), a.from(rows, cols), new(Signs), rows/2, rows-rows/2)
+		(*Threads)(nil).ReLUSigns(a.to(rows, cols), a.from(rows, cols), new(Signs), rows/2, rows-rows/2)
 	},
 	"ReLUSignsDeriv": func(a *arena, rows, cols int) {
 		var signs Signs
-		ReLUSigns(New(rows, cols), New(rows, cols), &signs, 0, rows)
-		ReLUSignsDeriv(a.to(rows, cols), a.from(rows, cols), &signs, a.dout(cols))
+		(*Threads)(nil).ReLUSigns(New(rows, cols), New(rows, cols), &signs, 0, rows)
+		(*Threads)(nil).ReLUSignsDeriv(a.to(rows, cols), a.from(rows, cols), &signs, a.dout(cols))
 	},
 
 	"AddVec":   func(a *arena, rows, cols int) { AddVec(a.out(cols), 2, a.in(cols)) },
@@ -129,13 +130,13 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"MatrixDot":  func(a *arena, rows, cols int) { MatrixDot(a.from(rows, cols), a.from(rows, cols)) },
 	"AddColSums": func(a *arena, rows, cols int) { AddColSums(a.out(cols), 2, a.from(rows, cols)) },
 	"AddColMoments": func(a *arena, rows, cols int) {
-		AddColMoments(a.out(cols), 2, a.dsums(cols), a.from(rows, cols), a.from(rows, cols))
+		addColMoments(a.out(cols), 2, a.dsums(cols), a.from(rows, cols), a.from(rows, cols))
 	},
 	"AddColProducts": func(a *arena, rows, cols int) { AddColProducts(a.out(cols), 2, a.from(rows, cols), a.from(rows, cols)) },
-	"AddColSquares":  func(a *arena, rows, cols int) { AddColSquares(a.dsums(cols), a.from(rows, cols)) },
+	"AddColSquares":  func(a *arena, rows, cols int) { (*Threads)(nil).AddColSquares(a.dsums(cols), a.from(rows, cols)) },
 
-	"CopyRows": func(a *arena, rows, cols int) { CopyRows(a.to(rows, cols), a.from(rows+1, cols), indexes(rows)) },
-	"AddRows":  func(a *arena, rows, cols int) { AddRows(a.to(rows, cols), 2, a.from(rows+1, cols), indexes(rows)) },
+	"CopyRows": func(a *arena, rows, cols int) { copyRows(a.to(rows, cols), a.from(rows+1, cols), indexes(rows)) },
+	"AddRows":  func(a *arena, rows, cols int) { addRows(a.to(rows, cols), 2, a.from(rows+1, cols), indexes(rows)) },
 	"AddRowRanges": func(a *arena, rows, cols int) {
 		ranges := make([][2]int32, rows)
 		for i := range ranges {
@@ -207,7 +208,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"MulNT": func(a *arena, rows, cols int) {
 		k := inner(rows)
-		MulNT(2, a.from(rows, k), a.from(cols, k), 1, a.to(rows, cols))
+		(*Threads)(nil).MulNT(2, a.from(rows, k), a.from(cols, k), 1, a.to(rows, cols))
 	},
 	"MulNN": func(a *arena, rows, cols int) {
 		k := inner(cols)
@@ -215,7 +216,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"MulTN": func(a *arena, rows, cols int) {
 		k := inner(cols)
-		MulTN(2, a.from(k, rows), a.from(k, cols), 3, a.to(rows, cols))
+		(*Threads)(nil).MulTN(2, a.from(k, rows), a.from(k, cols), 3, a.to(rows, cols))
 	},
 	"BLAS.Sgemm": sgemm(BLAS{}),
 	"OpenBLAS":   sgemm(OpenBLAS()),
@@ -292,7 +293,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 		}
 		x, y := factor(rows, k), factor(k, cols)
 		c, stride := a.sums(rows, cols)
-		DGemm(2, x, y, c, stride)
+		(*Threads)(nil).DGemm(2, x, y, c, stride)
 	},
 	"Float64Map add":     double2("add"),
 	"Float64Map sub":     double2("sub"),
@@ -480,8 +481,11 @@ func TestEntries(t *testing.T) {
 			t.Errorf("%s is exported, and not in the table", name)
 		}
 	}
-	if len(entries) != len(names) {
-		t.Errorf("the table has %d entries, exported are %d", len(entries), len(names))
+	for name := range entries {
+		// What is exported as a method of Threads only is called with none of them.
+		if _, ok := reflect.TypeFor[*Threads]().MethodByName(name); !ok && !slices.Contains(names, name) {
+			t.Errorf("%s is in the table, and not exported", name)
+		}
 	}
 	a := newArena(t)
 	for _, bestSet = range supportedSets() {
@@ -560,13 +564,13 @@ func TestEntriesRefuse(t *testing.T) {
 // TestNumbersRefused calls entries with wrong numbers.
 func TestNumbersRefused(t *testing.T) {
 	m, signs := New(4, 5), new(Signs)
-	ReLUSigns(m, m, signs, 0, 4)
+	(*Threads)(nil).ReLUSigns(m, m, signs, 0, 4)
 	plain := Strided{Rows: 4, Cols: 5, Row: 5, Col: 1, Data: make([]float64, 20)}
 	product := func(change func(*Strided)) func() {
 		return func() {
 			a := plain
 			change(&a)
-			DGemm(1, a, Strided{Rows: 5, Cols: 4, Row: 4, Col: 1, Data: make([]float64, 20)}, make([]float64, 16), 4)
+			(*Threads)(nil).DGemm(1, a, Strided{Rows: 5, Cols: 4, Row: 4, Col: 1, Data: make([]float64, 20)}, make([]float64, 16), 4)
 		}
 	}
 	product(func(*Strided) {})()
@@ -580,11 +584,11 @@ func TestNumbersRefused(t *testing.T) {
 		"rows too far apart":          func() { EveryNth(m, 1, 3, math.MaxInt) },
 		"rows that overflow":          func() { EveryNth(m, 0, 5, 1<<62) },
 		"one row behind the last":     func() { EveryNth(m, 4, 1, 1) },
-		"signs of rows before":        func() { ReLUSigns(m, m, new(Signs), -1, 2) },
-		"signs of rows behind":        func() { ReLUSigns(m, m, new(Signs), 3, math.MaxInt) },
-		"signs that are not there":    func() { ReLUSignsDeriv(m, m, &Signs{Rows: 4, Cols: 5}, nil) },
-		"sums that are too few":       func() { ReLUSignsDeriv(m, m, signs, make([]float64, 4)) },
-		"a row that is not there":     func() { CopyRows(m, m, []int32{0, 1, 2, 4}) },
+		"signs of rows before":        func() { (*Threads)(nil).ReLUSigns(m, m, new(Signs), -1, 2) },
+		"signs of rows behind":        func() { (*Threads)(nil).ReLUSigns(m, m, new(Signs), 3, math.MaxInt) },
+		"signs that are not there":    func() { (*Threads)(nil).ReLUSignsDeriv(m, m, &Signs{Rows: 4, Cols: 5}, nil) },
+		"sums that are too few":       func() { (*Threads)(nil).ReLUSignsDeriv(m, m, signs, make([]float64, 4)) },
+		"a row that is not there":     func() { copyRows(m, m, []int32{0, 1, 2, 4}) },
 		"rows that are not there":     func() { AddRowRanges(m, 1, m, [][2]int32{{0, math.MaxInt32}, {}, {}, {}}) },
 		"no weights":                  func() { MulSegments([]Segment{{X: m}}, Epilogue{}, m) },
 		"too few elements":            product(func(a *Strided) { a.First++ }),
@@ -597,7 +601,7 @@ func TestNumbersRefused(t *testing.T) {
 		"-4 rows of float64s":         product(func(a *Strided) { a.Rows = -4 }),
 		"a product without a factor":  product(func(a *Strided) { a.Data = nil }),
 		"a product of other columns":  product(func(a *Strided) { a.Cols = 4 }),
-		"a sum that begins too early": func() { DGemm(1, plain, plain.transposed(), make([]float64, 16), -4) },
+		"a sum that begins too early": func() { (*Threads)(nil).DGemm(1, plain, plain.transposed(), make([]float64, 16), -4) },
 	} {
 		if text, ok := panicOf(f).(string); !ok || !strings.HasPrefix(text, "kernel: ") {
 			t.Errorf("%s: %v", what, panicOf(f))

@@ -344,7 +344,7 @@ func TestMulAllocatesNothing(t *testing.T) {
 		"MulSegments": func() { MulSegments(segs, Epilogue{Bias: bias, Next: next}, y) },
 		"Mul":         func() { Mul(x, w, Epilogue{}, y) },
 		"MulNN":       func() { MulNN(1, y, w, 1, x) },
-		"MulTN":       func() { MulTN(0.5, y, x, 2, dw) },
+		"MulTN":       func() { (*Threads)(nil).MulTN(0.5, y, x, 2, dw) },
 	} {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s allocates %v times", name, n)
@@ -430,7 +430,7 @@ func BenchmarkEpilogue(b *testing.B) {
 				w.Mul(x, Epilogue{}, y)
 				AddRow(y, 1, bias)
 				MapRows(y, y, ReLUVec)
-				ScaleOffset(y, y, scale, offset)
+				scaleOffset(y, y, scale, offset)
 				Add(y, 0.66, residual)
 			}},
 		} {

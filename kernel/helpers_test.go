@@ -116,7 +116,7 @@ func rows(f func(dst, src []float32)) func(dst, src Matrix) {
 }
 
 func rows2(f func(dst, x, y []float32)) func(dst, x, y Matrix) {
-	return func(dst, x, y Matrix) { MapRows2(dst, x, y, f) }
+	return func(dst, x, y Matrix) { mapRows2(dst, x, y, f) }
 }
 
 // softmax is SoftmaxVec for matrices, with a low floor.

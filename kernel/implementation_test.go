@@ -75,9 +75,9 @@ func TestUse(t *testing.T) {
 	broadcast := Matrix{Rows: m, Cols: k, Stride: 0, Data: random(r, 1, k, 0).Data}
 	before, tall := NewWeights(w), transposedWeights(wt)
 	products := map[string]func(y Matrix){
-		"MulNT": func(y Matrix) { MulNT(1, x, w, 1, y) },
+		"MulNT": func(y Matrix) { (*Threads)(nil).MulNT(1, x, w, 1, y) },
 		"MulNN": func(y Matrix) { MulNN(1, x, wt, 0, y) },
-		"MulTN": func(y Matrix) { MulTN(1, xt, wt, 0, y) },
+		"MulTN": func(y Matrix) { (*Threads)(nil).MulTN(1, xt, wt, 0, y) },
 		"Mul":   func(y Matrix) { Mul(x, w, Epilogue{ReLU: true, Bias: bias}, y) },
 	}
 	for bits := range 32 {

@@ -19,8 +19,8 @@ func TestMaps(t *testing.T) {
 		{"Tanh", rows(TanhVec), each(math.Tanh)},
 		{"Copy", Copy, each(func(x float64) float64 { return x })},
 		{"CopyScaled", func(d, s Matrix) { CopyScaled(d, scale, s) }, each(func(x float64) float64 { return 1.5 * x })},
-		{"ScaleCols", func(d, s Matrix) { ScaleCols(d, s, vec(s.Cols, scale)) }, each(func(x float64) float64 { return 1.5 * x })},
-		{"ScaleOffset", func(d, s Matrix) { ScaleOffset(d, s, vec(s.Cols, scale), vec(s.Cols, offset)) }, each(func(x float64) float64 { return 1.5*x - 0.25 })},
+		{"ScaleCols", func(d, s Matrix) { scaleCols(d, s, vec(s.Cols, scale)) }, each(func(x float64) float64 { return 1.5 * x })},
+		{"ScaleOffset", func(d, s Matrix) { scaleOffset(d, s, vec(s.Cols, scale), vec(s.Cols, offset)) }, each(func(x float64) float64 { return 1.5*x - 0.25 })},
 		{"LogSoftmax", LogSoftmax, func(row []float64) []float64 { return shift(row, logSum(row)) }},
 		{"Softmax", softmax, func(row []float64) []float64 {
 			return each(math.Exp)(shift(row, logSum(row)))
@@ -90,13 +90,13 @@ func TestArithmetic(t *testing.T) {
 		d := Clone(a)
 		Add(d, 2, b)
 		AddRow(d, -1, v)
-		MapRows2(d, d, a, MulVec)
-		MapRows2(d, b, b, AddMulVec)
+		mapRows2(d, d, a, MulVec)
+		mapRows2(d, b, b, AddMulVec)
 		Scale(d, 0.5)
 		AddColSums(sum, 3, d)
 		AddColProducts(product, 1, d, a)
 		moment, squares := make([]float32, s.cols), make([]float64, s.cols)
-		AddColMoments(moment, 3, squares, d, d)
+		addColMoments(moment, 3, squares, d, d)
 		var wantSum, wantProduct, dot float64
 		for j := range s.cols {
 			wantSum, wantProduct = 0, 0
@@ -205,8 +205,8 @@ func TestRowMoves(t *testing.T) {
 		f    func(Matrix)
 		want []float32
 	}{
-		{"CopyRows", func(m Matrix) { CopyRows(m, src, []int32{2, -1, 0, 2}) }, []float32{5, 6, 0, 0, 1, 2, 5, 6}},
-		{"AddRows", func(m Matrix) { AddRows(m, 2, src, []int32{2, -1, 0, 2}) }, []float32{20, 22, 10, 10, 12, 14, 20, 22}},
+		{"CopyRows", func(m Matrix) { copyRows(m, src, []int32{2, -1, 0, 2}) }, []float32{5, 6, 0, 0, 1, 2, 5, 6}},
+		{"AddRows", func(m Matrix) { addRows(m, 2, src, []int32{2, -1, 0, 2}) }, []float32{20, 22, 10, 10, 12, 14, 20, 22}},
 		{"AddRowRanges", func(m Matrix) { AddRowRanges(m, 1, src, [][2]int32{{0, 3}, {-1, -1}, {1, 2}, {2, 2}}) }, []float32{19, 22, 10, 10, 13, 14, 10, 10}},
 		{"SetRows", func(m Matrix) { SetRows(m, []float32{7, 8}) }, []float32{7, 8, 7, 8, 7, 8, 7, 8}},
 		{"PermuteCols", func(m Matrix) { PermuteCols(Rows(m, 0, 3), src, []int32{1, 0}) }, []float32{2, 1, 4, 3, 6, 5, 10, 10}},
@@ -217,9 +217,9 @@ func TestRowMoves(t *testing.T) {
 			t.Errorf("%s: %v, want %v", c.name, m.Data, c.want)
 		}
 	}
-	mustPanic(t, "a row that isn't there", func() { CopyRows(New(1, 2), src, []int32{3}) })
+	mustPanic(t, "a row that isn't there", func() { copyRows(New(1, 2), src, []int32{3}) })
 	mustPanic(t, "a range that ends too late", func() { AddRowRanges(New(1, 2), 1, src, [][2]int32{{2, 4}}) })
-	mustPanic(t, "too few indexes", func() { CopyRows(New(2, 2), src, []int32{0}) })
+	mustPanic(t, "too few indexes", func() { copyRows(New(2, 2), src, []int32{0}) })
 }
 
 func TestViews(t *testing.T) {

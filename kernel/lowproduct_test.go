@@ -74,7 +74,7 @@ func TestLowFactors(t *testing.T) {
 			b = draw(steps, cols)
 			MulNN(1, a, b, 0, c)
 		} else {
-			MulNT(1, a, b, 0, c)
+			(*Threads)(nil).MulNT(1, a, b, 0, c)
 		}
 		if currentSet() == blasSet {
 			continue

@@ -107,7 +107,7 @@ func (t *Threads) divideRows(m *Matrix, each time.Duration, run func(j *matrixJo
 	return t.divide(m, m.Rows, 1, each, run, a)
 }
 
-// The methods below compute what the functions of the same names do.
+// The methods below compute what the functions of the same names do, exported or not.
 
 // Fill is the function Fill.
 func (t *Threads) Fill(m Matrix, v float32) {
@@ -152,70 +152,73 @@ func (t *Threads) MapRows(dst, src Matrix, f func(dst, src []float32)) {
 	}
 }
 
-// MapRows2 is the function MapRows2. A closure is allocated for each call.
+// MapRows2 sets each row of dst to f of the rows of x and y.
+// A closure is allocated for each call.
 func (t *Threads) MapRows2(dst, x, y Matrix, f func(dst, x, y []float32)) {
 	onto(&dst, &x)
 	onto(&dst, &y)
-	part := func(j *matrixJob, i, n int) { MapRows2(Rows(j.dst, i, n), Rows(j.x, i, n), Rows(j.y, i, n), j.f2) }
+	part := func(j *matrixJob, i, n int) { mapRows2(Rows(j.dst, i, n), Rows(j.x, i, n), Rows(j.y, i, n), j.f2) }
 	if !t.divideRows(&dst, computed, part, args{dst: dst, x: x, y: y, f2: f}) {
-		MapRows2(dst, x, y, f)
+		mapRows2(dst, x, y, f)
 	}
 }
 
-// CopyRows is the function CopyRows.
+// CopyRows sets row i of dst to row indexes[i] of src, or to zero where the index is -1.
 func (t *Threads) CopyRows(dst, src Matrix, indexes []int32) {
 	checkRows(dst, src, len(indexes))
-	part := func(j *matrixJob, i, n int) { CopyRows(Rows(j.dst, i, n), j.x, j.indexes[i:i+n]) }
+	part := func(j *matrixJob, i, n int) { copyRows(Rows(j.dst, i, n), j.x, j.indexes[i:i+n]) }
 	if !t.divideRows(&dst, moved, part, args{dst: dst, x: src, indexes: indexes}) {
-		CopyRows(dst, src, indexes)
+		copyRows(dst, src, indexes)
 	}
 }
 
-// AddRows is the function AddRows.
+// AddRows adds alpha times row indexes[i] of src to row i of dst, and nothing where the index is
+// -1.
 func (t *Threads) AddRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
 	checkRows(dst, src, len(indexes))
-	part := func(j *matrixJob, i, n int) { AddRows(Rows(j.dst, i, n), j.alpha, j.x, j.indexes[i:i+n]) }
+	part := func(j *matrixJob, i, n int) { addRows(Rows(j.dst, i, n), j.alpha, j.x, j.indexes[i:i+n]) }
 	if !t.divideRows(&dst, moved, part, args{dst: dst, alpha: alpha, x: src, indexes: indexes}) {
-		AddRows(dst, alpha, src, indexes)
+		addRows(dst, alpha, src, indexes)
 	}
 }
 
-// ScaleCols is the function ScaleCols.
+// ScaleCols sets dst to src with column j multiplied by scale[j].
 func (t *Threads) ScaleCols(dst, src Matrix, scale []float32) {
 	onto(&dst, &src)
-	part := func(j *matrixJob, i, n int) { ScaleCols(Rows(j.dst, i, n), Rows(j.x, i, n), j.u) }
+	part := func(j *matrixJob, i, n int) { scaleCols(Rows(j.dst, i, n), Rows(j.x, i, n), j.u) }
 	if !t.divideRows(&dst, moved, part, args{dst: dst, x: src, u: scale}) {
-		ScaleCols(dst, src, scale)
+		scaleCols(dst, src, scale)
 	}
 }
 
-// ScaleOffset is the function ScaleOffset.
+// ScaleOffset sets dst to src with column j multiplied by scale[j] and offset[j] added.
 func (t *Threads) ScaleOffset(dst, src Matrix, scale, offset []float32) {
 	onto(&dst, &src)
-	part := func(j *matrixJob, i, n int) { ScaleOffset(Rows(j.dst, i, n), Rows(j.x, i, n), j.u, j.v) }
+	part := func(j *matrixJob, i, n int) { scaleOffset(Rows(j.dst, i, n), Rows(j.x, i, n), j.u, j.v) }
 	if !t.divideRows(&dst, moved, part, args{dst: dst, x: src, u: scale, v: offset}) {
-		ScaleOffset(dst, src, scale, offset)
+		scaleOffset(dst, src, scale, offset)
 	}
 }
 
-// Standardize is the function Standardize.
+// Standardize sets y to (x - mean)·scale. mean and scale have an element per column.
 func (t *Threads) Standardize(y, x Matrix, mean, scale []float32) {
 	onto(&y, &x)
-	part := func(j *matrixJob, i, n int) { Standardize(Rows(j.dst, i, n), Rows(j.x, i, n), j.u, j.v) }
+	part := func(j *matrixJob, i, n int) { standardizeRows(Rows(j.dst, i, n), Rows(j.x, i, n), j.u, j.v) }
 	if !t.divideRows(&y, moved, part, args{dst: y, x: x, u: mean, v: scale}) {
-		Standardize(y, x, mean, scale)
+		standardizeRows(y, x, mean, scale)
 	}
 }
 
-// StandardizeDeriv is the function StandardizeDeriv.
+// StandardizeDeriv sets dx to scale·(dy - mean) + slope·y. mean, scale and slope have an element
+// per column. The last step is fused.
 func (t *Threads) StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
 	onto(&dx, &dy)
 	onto(&dx, &y)
 	part := func(j *matrixJob, i, n int) {
-		StandardizeDeriv(Rows(j.dst, i, n), Rows(j.x, i, n), Rows(j.y, i, n), j.u, j.v, j.w)
+		standardizeDeriv(Rows(j.dst, i, n), Rows(j.x, i, n), Rows(j.y, i, n), j.u, j.v, j.w)
 	}
 	if !t.divideRows(&dx, computed, part, args{dst: dx, x: dy, y: y, u: mean, v: scale, w: slope}) {
-		StandardizeDeriv(dx, dy, y, mean, scale, slope)
+		standardizeDeriv(dx, dy, y, mean, scale, slope)
 	}
 }
 
@@ -248,7 +251,8 @@ func (t *Threads) SoftmaxDeriv(dx, y, dy Matrix) {
 	}
 }
 
-// ReLUSigns is the function ReLUSigns.
+// ReLUSigns sets dst to max(src, 0), and signs to the signs of the given number of rows, from row
+// first on. NaN stays NaN, and is not positive.
 func (t *Threads) ReLUSigns(dst, src Matrix, signs *Signs, first, rows int) {
 	onto(&dst, &src)
 	signs.resizeFor(&dst, first, rows)
@@ -293,7 +297,8 @@ func (own *ownSums) store() {
 	own.ws.put()
 }
 
-// ReLUSignsDeriv is the function ReLUSignsDeriv.
+// ReLUSignsDeriv sets dx to dy where signs are positive, and to 0 elsewhere. It adds the squares of
+// dy to sumsq, as AddColSquares does, unless sumsq is nil.
 func (t *Threads) ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	checkSigns(dx, dy, signs, sumsq)
 	t.eachSquares(sumsq, &dy, args{dst: dx, signs: signs}, func(a *args, sumsq []float64, first, n int) {
@@ -301,7 +306,8 @@ func (t *Threads) ReLUSignsDeriv(dx, dy Matrix, signs *Signs, sumsq []float64) {
 	})
 }
 
-// AddColSquares is the function AddColSquares.
+// AddColSquares adds the column sums of the squares of m to sumsq, which has an element per column. Each
+// squareRows rows have sums of their own, which are added in their order.
 func (t *Threads) AddColSquares(sumsq []float64, m Matrix) {
 	if len(sumsq) != m.Cols {
 		panic(errShape)
@@ -326,16 +332,19 @@ func (t *Threads) AddColSums(dst []float32, alpha float32, m Matrix) {
 	}
 }
 
-// AddColMoments is the function AddColMoments.
+// AddColMoments adds alpha times the column sums of x to sum, and the column sums of x∘y to
+// product. The products of two rows, the first and the second, the third and the fourth, are added
+// in single precision with one rounding, and those sums in double precision. x and y may be the
+// same.
 func (t *Threads) AddColMoments(sum []float32, alpha float32, product []float64, x, y Matrix) {
 	sameShape(&x, &y)
 	part := func(j *matrixJob, col, n int) {
 		own := j.ownSums(col, n)
 		defer own.store()
-		AddColMoments(own.u, j.alpha, own.sums, Cols(j.x, col, n), Cols(j.y, col, n))
+		addColMoments(own.u, j.alpha, own.sums, Cols(j.x, col, n), Cols(j.y, col, n))
 	}
 	if len(sum) != x.Cols || len(product) != x.Cols || !t.divideSums(&x, computed, part, args{u: sum, alpha: alpha, sums: product, x: x, y: y}) {
-		AddColMoments(sum, alpha, product, x, y)
+		addColMoments(sum, alpha, product, x, y)
 	}
 }
 

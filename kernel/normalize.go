@@ -41,13 +41,12 @@ func NormalizeRowDeriv(dx, x, dy []float32, rms float32) {
 	addScaled(dx, x, g)
 }
 
-// Standardize sets y to (x - mean)·scale. mean and scale have an element per column.
-func Standardize(y, x Matrix, mean, scale []float32) {
+// standardizeRows is [Threads.Standardize] of a thread.
+func standardizeRows(y, x Matrix, mean, scale []float32) {
 	MapRows(y, x, func(y, x []float32) { SubMulVec(y, x, mean, scale) })
 }
 
-// StandardizeDeriv sets dx to scale·(dy - mean) + slope·y. mean, scale and slope have an element
-// per column. The last step is fused.
-func StandardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
-	MapRows2(dx, dy, y, func(dx, dy, y []float32) { centreDeriv(dx, dy, y, mean, scale, slope) })
+// standardizeDeriv is [Threads.StandardizeDeriv] of a thread.
+func standardizeDeriv(dx, dy, y Matrix, mean, scale, slope []float32) {
+	mapRows2(dx, dy, y, func(dx, dy, y []float32) { centreDeriv(dx, dy, y, mean, scale, slope) })
 }

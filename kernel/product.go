@@ -2,11 +2,6 @@ package kernel
 
 // MulNT computes C = alpha·A·Bᵀ + beta·C, where A is m×k, B is n×k and C is m×n. With beta 0 the
 // old contents of C are not read. C must not overlap the factors.
-func MulNT(alpha float32, a, b Matrix, beta float32, c Matrix) {
-	(*Threads)(nil).MulNT(alpha, a, b, beta, c)
-}
-
-// MulNT is the function MulNT.
 func (t *Threads) MulNT(alpha float32, a, b Matrix, beta float32, c Matrix) {
 	f := factors{a: a, b: b, threads: t}
 	f.multiply(alpha, beta, c)
@@ -26,11 +21,6 @@ func (t *Threads) MulNN(alpha float32, a, b Matrix, beta float32, c Matrix) {
 
 // MulTN computes C = alpha·Aᵀ·B + beta·C, where A is k×m, B is k×n and C is m×n. Otherwise it is
 // like MulNT.
-func MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
-	(*Threads)(nil).MulTN(alpha, a, b, beta, c)
-}
-
-// MulTN is the function MulTN.
 func (t *Threads) MulTN(alpha float32, a, b Matrix, beta float32, c Matrix) {
 	f := factors{a: a, b: b, aTall: true, bTall: true, threads: t}
 	f.multiply(alpha, beta, c)

@@ -47,7 +47,7 @@ func TestProducts(t *testing.T) {
 		name   string
 		f      func(alpha float32, a, b Matrix, beta float32, c Matrix)
 		ta, tb bool
-	}{{"NT", MulNT, false, true}, {"NN", MulNN, false, false}, {"TN", MulTN, true, false}}
+	}{{"NT", (*Threads)(nil).MulNT, false, true}, {"NN", MulNN, false, false}, {"TN", (*Threads)(nil).MulTN, true, false}}
 	for _, p := range products {
 		for _, s := range []struct{ m, n, k int }{
 			{0, 3, 4}, {3, 0, 4}, {3, 4, 0}, {1, 1, 1}, {5, 7, 3}, {64, 65, 10}, {70, 200, 33}, {9, 12, 700}, {130, 5, 65},
@@ -80,9 +80,9 @@ func TestProducts(t *testing.T) {
 			}
 		}
 	}
-	mustPanic(t, "a product of matrices that do not fit", func() { MulNT(1, New(2, 3), New(4, 5), 0, New(2, 4)) })
+	mustPanic(t, "a product of matrices that do not fit", func() { (*Threads)(nil).MulNT(1, New(2, 3), New(4, 5), 0, New(2, 4)) })
 	mustPanic(t, "a product of matrices that do not fit", func() { MulNN(1, New(2, 3), New(4, 5), 0, New(2, 5)) })
-	mustPanic(t, "a product of matrices that do not fit", func() { MulTN(1, New(2, 3), New(4, 5), 0, New(3, 5)) })
+	mustPanic(t, "a product of matrices that do not fit", func() { (*Threads)(nil).MulTN(1, New(2, 3), New(4, 5), 0, New(3, 5)) })
 }
 
 // NaN and infinities propagate, also if the other factor is zero.
@@ -97,12 +97,12 @@ func TestProductsKeepNaN(t *testing.T) {
 			}
 			bt, d := New(10, 3), New(rows, 10)
 			Row(bt, 4)[1] = bad
-			MulNT(1, a, bt, 0, d)
+			(*Threads)(nil).MulNT(1, a, bt, 0, d)
 			if v := Row(d, rows-1)[4]; v == v {
 				t.Errorf("NT with %d rows: 0·%g = %g", rows, bad, v)
 			}
 			at, e := New(3, rows), New(rows, 10)
-			MulTN(1, at, b, 0, e)
+			(*Threads)(nil).MulTN(1, at, b, 0, e)
 			if v := Row(e, rows-1)[4]; v == v {
 				t.Errorf("TN with %d rows: 0·%g = %g", rows, bad, v)
 			}
@@ -116,10 +116,10 @@ func TestProductsRowByRow(t *testing.T) {
 	for _, s := range []struct{ m, n, k int }{{150, 300, 200}, {65, 64, 64}, {8, 500, 1000}} {
 		a, w := random(r, s.m, s.k, 0), random(r, s.n, s.k, 0)
 		all := New(s.m, s.n)
-		MulNT(1, a, w, 0, all)
+		(*Threads)(nil).MulNT(1, a, w, 0, all)
 		for _, part := range [][2]int{{0, 1}, {s.m - 1, 1}, {3, 5}} {
 			c := New(part[1], s.n)
-			MulNT(1, Rows(a, part[0], part[1]), w, 0, c)
+			(*Threads)(nil).MulNT(1, Rows(a, part[0], part[1]), w, 0, c)
 			if !slices.Equal(c.Data, Rows(all, part[0], part[1]).Data) {
 				t.Errorf("%d×%d×%d: rows %v alone give other bits", s.m, s.n, s.k, part)
 			}
@@ -190,7 +190,7 @@ func BenchmarkMulNT(b *testing.B) {
 		b.Run(fmt.Sprintf("%dx%dx%d", s.m, s.n, s.k), func(b *testing.B) {
 			x, w, y := random(r, s.m, s.k, 0), random(r, s.n, s.k, 0), New(s.m, s.n)
 			for b.Loop() {
-				MulNT(1, x, w, 0, y)
+				(*Threads)(nil).MulNT(1, x, w, 0, y)
 			}
 			b.ReportMetric(2*float64(s.m)*float64(s.n)*float64(s.k)*float64(b.N)/b.Elapsed().Seconds()/1e9, "GFLOP/s")
 		})

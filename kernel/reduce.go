@@ -11,10 +11,6 @@ func AddColProducts(dst []float32, alpha float32, a, b Matrix) {
 	}
 }
 
-// AddColSquares adds the column sums of the squares of m to sumsq, which has an element per column. Each
-// squareRows rows have sums of their own, which are added in their order.
-func AddColSquares(sumsq []float64, m Matrix) { (*Threads)(nil).AddColSquares(sumsq, m) }
-
 // squareRows is how many rows are summed by themselves, so that threads can divide rows. A thread that
 // had columns instead would fetch what is behind its piece of each row, as its processor foresees that
 // the row goes on, and take it away from the thread that writes there.

@@ -1,7 +1,7 @@
 package kernel
 
-// CopyRows sets row i of dst to row indexes[i] of src, or to zero where the index is -1.
-func CopyRows(dst, src Matrix, indexes []int32) {
+// copyRows is [Threads.CopyRows] of a thread.
+func copyRows(dst, src Matrix, indexes []int32) {
 	checkRows(dst, src, len(indexes))
 	for i, r := range indexes {
 		if r < 0 {
@@ -12,9 +12,8 @@ func CopyRows(dst, src Matrix, indexes []int32) {
 	}
 }
 
-// AddRows adds alpha times row indexes[i] of src to row i of dst, and nothing where the index is
-// -1.
-func AddRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
+// addRows is [Threads.AddRows] of a thread.
+func addRows(dst Matrix, alpha float32, src Matrix, indexes []int32) {
 	checkRows(dst, src, len(indexes))
 	for i, r := range indexes {
 		if r >= 0 {

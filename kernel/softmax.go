@@ -125,7 +125,7 @@ const (
 
 // SoftmaxDeriv sets dx to y∘(dy - Σy·dy) row by row, where y is the softmax.
 func SoftmaxDeriv(dx, y, dy Matrix) {
-	MapRows2(dx, y, dy, func(d, v, g []float32) {
+	mapRows2(dx, y, dy, func(d, v, g []float32) {
 		dot := Dot(v, g)
 		v, g = head(v, len(d)), head(g, len(d))
 		for j := range d {
@@ -169,7 +169,7 @@ func roundedExp(x float32) float32 { return float32(elementary.Exp(float64(x))) 
 
 // LogSoftmaxDeriv sets dx to dy - exp(y)·Σdy row by row, where y is the logarithm of the softmax.
 func LogSoftmaxDeriv(dx, y, dy Matrix) {
-	MapRows2(dx, y, dy, func(d, v, g []float32) {
+	mapRows2(dx, y, dy, func(d, v, g []float32) {
 		if len(g) > fewClasses {
 			logSoftmaxDeriv(d, v, g, Sum(g))
 			return

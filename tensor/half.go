@@ -27,8 +27,8 @@ func hasHalves(vars []*fgraph.Variable) bool {
 	return false
 }
 
-// A HalfTaker is an op of another package that may say that its kernels work on half floats as they are.
-type HalfTaker interface{ TakesHalves() bool }
+// A halfTaker is an op of another package that may say that its kernels work on half floats as they are.
+type halfTaker interface{ TakesHalves() bool }
 
 // takesHalves reports whether the kernels of an op work on half floats: it moves elements, or compares
 // them, or is a program of element-wise operations, each of which rounds.
@@ -37,7 +37,7 @@ func takesHalves(op Op) bool {
 	case Elemwise, *CompositeOp, Fusible, AllocOp, AllocEmptyOp, AllocDiagOp, EyeOp, JoinOp, MakeVectorOp, ReshapeOp,
 		*IncSubtensorOp, AdvancedSubtensorOp, AdvancedIncSubtensorOp, *AttentionOp, ArgmaxOp, SortOp, ArgsortOp, ShapeOp, ShapeIOp:
 		return true
-	case HalfTaker:
+	case halfTaker:
 		return op.TakesHalves()
 	case fgraph.Viewer:
 		return len(op.ViewMap()) > 0

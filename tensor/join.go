@@ -149,3 +149,150 @@ func (op joinOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variabl
 	}
 	return grads
 }
+
+// MakeVectorOp makes a vector of scalars, which have the element type that its field DType names.
+type MakeVectorOp = makeVectorOp
+
+type makeVectorOp struct{ DType array.DType }
+
+// MakeVector returns a vector of scalars, upcast to one element type, which is int64 if there are
+// none.
+func MakeVector(xs ...*fgraph.Variable) *fgraph.Variable {
+	op := MakeVectorOp{DType: array.Int64}
+	if len(xs) > 0 {
+		types := dtypesOf(xs)
+		op.DType = array.Upcast(types[0], types[1:]...)
+	}
+	in := make([]*fgraph.Variable, len(xs))
+	for i, x := range xs {
+		in[i] = castConstant(x, op.DType)
+	}
+	return MustApply(op, in...)
+}
+
+// castConstant is Cast, but converts a constant of one element right away.
+func castConstant(x *fgraph.Variable, to array.DType) *fgraph.Variable {
+	if a := ConstantOf(x); a != nil && a.DType() != to && a.Len() == 1 {
+		return Constant(a.Cast(to))
+	}
+	return Cast(x, to)
+}
+
+func (op makeVectorOp) String() string { return "MakeVector{" + op.DType.String() + "}" }
+
+func (op makeVectorOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	for i, v := range in {
+		if TypeOf(v) != ScalarType(op.DType) {
+			return nil, argError(op, i, "is a %v", v.Type())
+		}
+	}
+	return []fgraph.Type{NewType(op.DType, len(in))}, nil
+}
+
+func (op makeVectorOp) Compile(*fgraph.Apply) (Kernel, error) {
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		if err := ws.New(out[0], op.DType, len(in)); err != nil {
+			return err
+		}
+		place := ws.View(0)
+		for i, x := range in {
+			out[0].RangeTo(place, array.Range{Start: i, Drop: true})
+			array.CopyTo(place, x)
+		}
+		return nil
+	}, nil
+}
+
+func (op makeVectorOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	return [][]*fgraph.Variable{{s.Size(len(a.Inputs()))}}
+}
+
+func (op makeVectorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	grads := make([]*fgraph.Variable, len(a.Inputs()))
+	for i := range grads {
+		grads[i] = Subtensor(out[0], At(Int(i)))
+	}
+	return grads
+}
+
+// MaxParts bounds the parts of a tensor, so that a few characters don't describe a large graph.
+const MaxParts = 256
+
+// Split cuts x along a dimension into parts of one size. The error at run time wraps ErrAssert if
+// that is not possible.
+func Split(x *fgraph.Variable, parts, axis int) []*fgraph.Variable {
+	const name = "split"
+	axis = checkParts(name, x, parts, axis)
+	n := sizeOf(x, axis)
+	if k, ok := constantInt(n); ok && k%parts != 0 {
+		fail(name, "size %d of dimension %d is not a multiple of %d", k, axis, parts)
+	} else if !ok && parts > 1 {
+		n = Assert(n, fmt.Sprintf("split: the size is not a multiple of %d", parts), Map(array.Eq, Map(array.Mod, n, Int(parts)), Int(0)))
+	}
+	size, cuts := intMap(array.IntDiv, n, Int(parts)), make([]*fgraph.Variable, parts-1)
+	for i := range cuts {
+		cuts[i] = intMap(array.Mul, size, Int(i+1))
+	}
+	return SplitAt(x, axis, cuts...)
+}
+
+// ArraySplit cuts x along a dimension into parts of nearly one size: the first ones may be larger by
+// one.
+func ArraySplit(x *fgraph.Variable, parts, axis int) []*fgraph.Variable {
+	axis = checkParts("array_split", x, parts, axis)
+	n := sizeOf(x, axis)
+	size, cuts := intMap(array.IntDiv, n, Int(parts)), make([]*fgraph.Variable, parts-1)
+	rest := intMap(array.Sub, n, intMap(array.Mul, size, Int(parts)))
+	for i := range cuts {
+		// The first parts, as many as rest, have an element more. So the first i+1 have i+1 more, but not more
+		// than rest.
+		cuts[i] = intMap(array.Add, intMap(array.Mul, size, Int(i+1)), intMap(array.Minimum, Int(i+1), rest))
+	}
+	return SplitAt(x, axis, cuts...)
+}
+
+func checkParts(op string, x *fgraph.Variable, parts, axis int) int {
+	if parts < 1 || parts > MaxParts {
+		fail(op, "%d parts, there can be 1 to %d", parts, MaxParts)
+	}
+	return NormalAxes(op, x, []int{axis})[0]
+}
+
+// SplitAt cuts x along a dimension before the positions cuts, which are bounds of slices.
+func SplitAt(x *fgraph.Variable, axis int, cuts ...*fgraph.Variable) []*fgraph.Variable {
+	axis = NormalAxes("split", x, []int{axis})[0]
+	parts := make([]*fgraph.Variable, len(cuts)+1)
+	var start *fgraph.Variable
+	for i := range parts {
+		var stop *fgraph.Variable
+		if i < len(cuts) {
+			stop = cuts[i]
+		}
+		parts[i] = Subtensor(x, along(axis, SliceOf(start, stop, 1))...)
+		start = stop
+	}
+	return parts
+}
+
+// SplitSizes cuts x along a dimension into parts of these sizes, which are integer scalars. The error
+// at run time wraps ErrAssert if they are not all of x.
+func SplitSizes(x *fgraph.Variable, axis int, sizes ...*fgraph.Variable) []*fgraph.Variable {
+	axis = NormalAxes("split", x, []int{axis})[0]
+	var cuts []*fgraph.Variable
+	end, signs := Int(0), []*fgraph.Variable{}
+	for _, n := range sizes {
+		n = AsSize("split", n)
+		if !positive(n) {
+			signs = append(signs, Map(array.Ge, n, Int(0)))
+		}
+		end = intMap(array.Add, end, n)
+		cuts = append(cuts, end)
+	}
+	if n := sizeOf(x, axis); !SameSize(end, n) {
+		signs = append(signs, Map(array.Eq, end, n))
+	}
+	if len(signs) > 0 {
+		x = Assert(x, "split: the sizes of the parts are not those of a tensor of this size", signs...)
+	}
+	return SplitAt(x, axis, cuts[:len(cuts)-1]...)
+}

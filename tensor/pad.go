@@ -8,15 +8,12 @@ import (
 // A Margin is how much is added to a dimension on both sides: integer scalars.
 type Margin struct{ Before, After *fgraph.Variable }
 
-// A PadMode says where the elements of a margin come from.
-type PadMode string
-
-// The modes are those of NumPy that copy elements.
+// The modes of margins are those of NumPy that copy elements.
 const (
-	PadEdge      PadMode = "edge"      // a a|a b c|c c
-	PadReflect   PadMode = "reflect"   // c b|a b c|b a
-	PadSymmetric PadMode = "symmetric" // b a|a b c|c b
-	PadWrap      PadMode = "wrap"      // b c|a b c|a b
+	padEdge      = "edge"      // a a|a b c|c c
+	padReflect   = "reflect"   // c b|a b c|b a
+	padSymmetric = "symmetric" // b a|a b c|c b
+	padWrap      = "wrap"      // b c|a b c|a b
 )
 
 // width returns a margin of x, and reports whether it adds anything.
@@ -54,9 +51,9 @@ func PadValue(x, value *fgraph.Variable, margins ...Margin) *fgraph.Variable {
 	return SetSubtensor(Alloc(castConstant(value, TypeOf(x).DType()), sizes...), x, indexes...)
 }
 
-// Pad adds margins that repeat elements of x. There is a margin for each dimension. A dimension
+// Pad adds margins that repeat elements of x, in one of the modes edge, reflect, symmetric and wrap. There is a margin for each dimension. A dimension
 // without elements can't be repeated.
-func Pad(x *fgraph.Variable, mode PadMode, margins ...Margin) *fgraph.Variable {
+func Pad(x *fgraph.Variable, mode string, margins ...Margin) *fgraph.Variable {
 	checkMargins(x, margins)
 	for d, m := range margins {
 		before, after, some := m.width()
@@ -66,31 +63,31 @@ func Pad(x *fgraph.Variable, mode PadMode, margins ...Margin) *fgraph.Variable {
 		n := sizeOf(x, d)
 		// One dimension after the other: corners repeat what is in the margins of those before.
 		place := ARange(intMap(array.Sub, Int(0), before), intMap(array.Add, n, after), Int(1))
-		x = takeAlong(x, d, mode.source(place, n))
+		x = takeAlong(x, d, padSource(mode, place, n))
 	}
 	return x
 }
 
-// source returns the positions of the elements that go to places, which count from the first of n
+// padSource returns the positions of the elements that go to places, which count from the first of n
 // elements.
-func (mode PadMode) source(place, n *fgraph.Variable) *fgraph.Variable {
+func padSource(mode string, place, n *fgraph.Variable) *fgraph.Variable {
 	last := intMap(array.Sub, n, Int(1))
 	switch mode {
-	case PadEdge:
+	case padEdge:
 		return Minimum(Maximum(place, Int(0)), last)
-	case PadReflect:
+	case padReflect:
 		// Places go back and forth, with each end once: in a triangle wave of this period. One element would
 		// have the period 0, and Mod divides by it.
 		period := intMap(array.Maximum, intMap(array.Mul, last, Int(2)), Int(1))
 		return Sub(last, Abs(Sub(Map(array.Mod, place, period), last)))
-	case PadSymmetric:
+	case padSymmetric:
 		// As above, but each end comes twice. The modulo lets margins be longer than x.
 		period := intMap(array.Mul, n, Int(2))
 		place = Map(array.Mod, place, period)
 		return Minimum(place, Sub(intMap(array.Sub, period, Int(1)), place))
-	case PadWrap:
+	case padWrap:
 		return Map(array.Mod, place, n)
 	}
-	fail("pad", "there is no mode %q; there are constant, edge, reflect, symmetric and wrap", string(mode))
+	fail("pad", "there is no mode %q; there are constant, edge, reflect, symmetric and wrap", mode)
 	return nil
 }

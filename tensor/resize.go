@@ -14,53 +14,47 @@ type ResizeOptions struct {
 	// Linear computes elements from their two neighbours in each dimension, otherwise each is the
 	// nearest one.
 	Linear bool
-	// Coordinates says where the elements of the result are in x. The zero value is half_pixel.
-	Coordinates CoordinateMode
-	// Nearest says which element is the nearest one. The zero value is round_prefer_floor.
-	Nearest NearestMode
+	// Coordinates says where the elements of the result are in x: half_pixel, the default, pytorch_half_pixel,
+	// align_corners or asymmetric.
+	Coordinates string
+	// Nearest says which element is the nearest one: round_prefer_floor, the default, round_prefer_ceil, floor or ceil.
+	Nearest string
 }
 
-// A CoordinateMode maps element i of m elements to a place among n elements; scale is m/n unless it
-// was given.
-type CoordinateMode string
-
-// The coordinates.
+// The coordinates map element i of m elements to a place among n elements; scale is m/n unless it was given.
 const (
-	HalfPixel        CoordinateMode = "half_pixel"         // (i + ½)/scale - ½
-	PytorchHalfPixel CoordinateMode = "pytorch_half_pixel" // the same, but 0 if m is 1
-	AlignCorners     CoordinateMode = "align_corners"      // i·(n-1)/(m-1), 0 if m is 1
-	Asymmetric       CoordinateMode = "asymmetric"         // i/scale
+	halfPixel        = "half_pixel"         // (i + ½)/scale - ½
+	pytorchHalfPixel = "pytorch_half_pixel" // the same, but 0 if m is 1
+	alignCorners     = "align_corners"      // i·(n-1)/(m-1), 0 if m is 1
+	asymmetric       = "asymmetric"         // i/scale
 )
 
-// A NearestMode rounds a place.
-type NearestMode string
-
-// The ways to round.
+// The ways to round a place.
 const (
-	RoundPreferFloor NearestMode = "round_prefer_floor" // ½ down
-	RoundPreferCeil  NearestMode = "round_prefer_ceil"  // ½ up
-	NearestFloor     NearestMode = "floor"
-	NearestCeil      NearestMode = "ceil"
+	roundPreferFloor = "round_prefer_floor" // ½ down
+	roundPreferCeil  = "round_prefer_ceil"  // ½ up
+	nearestFloor     = "floor"
+	nearestCeil      = "ceil"
 )
 
 var (
-	coordinateModes = []CoordinateMode{HalfPixel, PytorchHalfPixel, AlignCorners, Asymmetric}
-	nearestModes    = []NearestMode{RoundPreferFloor, RoundPreferCeil, NearestFloor, NearestCeil}
+	coordinateModes = []string{halfPixel, pytorchHalfPixel, alignCorners, asymmetric}
+	nearestModes    = []string{roundPreferFloor, roundPreferCeil, nearestFloor, nearestCeil}
 )
 
 // checked returns the options with modes, for a tensor of n dimensions.
 func (o ResizeOptions) checked(name string, x *fgraph.Variable, n int) ResizeOptions {
 	if o.Coordinates == "" {
-		o.Coordinates = HalfPixel
+		o.Coordinates = halfPixel
 	}
 	if o.Nearest == "" {
-		o.Nearest = RoundPreferFloor
+		o.Nearest = roundPreferFloor
 	}
 	if !slices.Contains(coordinateModes, o.Coordinates) {
-		fail(name, "there are no coordinates %q; there are %v", string(o.Coordinates), coordinateModes)
+		fail(name, "there are no coordinates %q; there are %v", o.Coordinates, coordinateModes)
 	}
 	if !slices.Contains(nearestModes, o.Nearest) {
-		fail(name, "there is no way %q to round; there are %v", string(o.Nearest), nearestModes)
+		fail(name, "there is no way %q to round; there are %v", o.Nearest, nearestModes)
 	}
 	if d := TypeOf(x).NDim(); d != n {
 		fail(name, "%d sizes or scales for a %v", n, x.Type())
@@ -126,10 +120,10 @@ func (o ResizeOptions) repeats() bool {
 		return false
 	}
 	switch o.Coordinates {
-	case Asymmetric:
-		return o.Nearest == NearestFloor
-	case HalfPixel: // less than half an element away from the one that is repeated
-		return o.Nearest == RoundPreferFloor || o.Nearest == RoundPreferCeil
+	case asymmetric:
+		return o.Nearest == nearestFloor
+	case halfPixel: // less than half an element away from the one that is repeated
+		return o.Nearest == roundPreferFloor || o.Nearest == roundPreferCeil
 	}
 	return false
 }
@@ -156,15 +150,15 @@ type ResizePlacesOp = resizePlacesOp
 
 type resizePlacesOp struct {
 	noGradient
-	Coordinates CoordinateMode
-	Nearest     NearestMode
+	Coordinates string
+	Nearest     string
 }
 
 // String returns for example ResizePlaces{half_pixel}{floor}.
 func (op resizePlacesOp) String() string {
-	text := "ResizePlaces{" + string(op.Coordinates) + "}"
+	text := "ResizePlaces{" + op.Coordinates + "}"
 	if op.Nearest != "" {
-		text += "{" + string(op.Nearest) + "}"
+		text += "{" + op.Nearest + "}"
 	}
 	return text
 }
@@ -233,11 +227,11 @@ func (op resizePlacesOp) Compile(*fgraph.Apply) (Kernel, error) {
 // place returns where element i of m is among n.
 func (op resizePlacesOp) place(i, n, m int, scale float64) float64 {
 	switch op.Coordinates {
-	case Asymmetric:
+	case asymmetric:
 		return float64(i) / scale
-	case AlignCorners:
+	case alignCorners:
 		return float64(float64(i)*float64(n-1)) / float64(max(m-1, 1))
-	case PytorchHalfPixel:
+	case pytorchHalfPixel:
 		if m == 1 {
 			return 0
 		}
@@ -247,13 +241,13 @@ func (op resizePlacesOp) place(i, n, m int, scale float64) float64 {
 
 func (op resizePlacesOp) round(at float64) float64 {
 	switch op.Nearest {
-	case RoundPreferFloor:
+	case roundPreferFloor:
 		return math.Ceil(at - 0.5)
-	case RoundPreferCeil:
+	case roundPreferCeil:
 		return math.Floor(at + 0.5)
-	case NearestFloor:
+	case nearestFloor:
 		return math.Floor(at)
-	case NearestCeil:
+	case nearestCeil:
 		return math.Ceil(at)
 	}
 	return at
@@ -262,4 +256,77 @@ func (op resizePlacesOp) round(at float64) float64 {
 // InferShape returns m.
 func (op resizePlacesOp) InferShape(a *fgraph.Apply, _ *Shapes) [][]*fgraph.Variable {
 	return [][]*fgraph.Variable{{a.Inputs()[1]}}
+}
+
+// InterpolateOp computes elements along the dimension Axis of x that lie between its elements: inputs x, of
+// float32s or float64s, and a vector of float64s with the places of the elements. Element i is the sum of its
+// two neighbours, weighted by how near they are. Places outside of x are those of its ends.
+type InterpolateOp = interpolateOp
+
+type interpolateOp struct{ Axis int8 }
+
+func (op interpolateOp) String() string { return fmt.Sprintf("Interpolate{axis=%d}", op.Axis) }
+
+// Infer returns the type of x with as many elements along the dimension as there are places.
+func (op interpolateOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
+	if len(in) != 2 {
+		return nil, wrongCount(op, in, 2)
+	}
+	t, err := alongAxis(op, in[:1], op.Axis)
+	if err != nil {
+		return nil, err
+	}
+	if !t.DType().IsFloat() || t.DType().IsHalf() {
+		return nil, argError(op, 0, "is a %v, not of float32s or float64s", t)
+	}
+	places := TypeOf(in[1])
+	if places.NDim() != 1 || places.DType() != array.Float64 {
+		return nil, argError(op, 1, "is a %v, not a vector of float64s", places)
+	}
+	s := t.h.Value()
+	s.shape[op.Axis] = staticSize(places.Dim(0))
+	return one(s.intern()), nil
+}
+
+// Compile implements Op.
+func (op interpolateOp) Compile(*fgraph.Apply) (Kernel, error) {
+	return func(ws *array.Workspace, in, out []*array.Array) error {
+		var buf [array.MaxDims]int
+		shape := append(buf[:0], in[0].Shape()...)
+		if n, m := shape[op.Axis], in[1].Len(); n == 0 && m > 0 {
+			return fmt.Errorf("%w: %v: %d elements of none", ErrShape, op, m)
+		}
+		shape[op.Axis] = in[1].Len()
+		if err := ws.New(out[0], in[0].DType(), shape...); err != nil {
+			return err
+		}
+		return ws.Interpolate(out[0], in[0], in[1], int(op.Axis))
+	}, nil
+}
+
+// InferShape implements ShapeInferer.
+func (op interpolateOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
+	x := a.Inputs()[0]
+	dims := s.dims(x)
+	dims[op.Axis] = s.Dim(a.Inputs()[1], 0)
+	return [][]*fgraph.Variable{dims}
+}
+
+// Grad gives both neighbours their share, and places nothing.
+func (op interpolateOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {
+	x, g, d := a.Inputs()[0], out[0], int(op.Axis)
+	last := intMap(array.Sub, sizeOf(x, d), Int(1))
+	at := Minimum(Maximum(a.Inputs()[1], Float(0)), Cast(last, array.Float64))
+	left := Cast(at, array.Int64)
+	share := asDim(Cast(Sub(at, left), TypeOf(x).DType()), d, TypeOf(x).NDim())
+	give := func(to *fgraph.Variable, at, part *fgraph.Variable) *fgraph.Variable {
+		return NewPart("interpolate", to, alongBy(d, ByTensor(at))...).Inc(Mul(g, part))
+	}
+	dx := give(ZerosLike(x), left, Sub(Number(1, share), share))
+	return gradients(a, give(dx, Minimum(Add(left, Int(1)), last), share))
+}
+
+// Cost implements Coster.
+func (op interpolateOp) Cost(a *fgraph.Apply) float64 {
+	return callCost + float64(writeCost*bytes(a.Outputs())) + float64(poolElementCost*elements(a.Out()))
 }

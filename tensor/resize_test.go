@@ -19,11 +19,11 @@ func resized(x []float64, o tensor.ResizeOptions, m int, scale float64, i int) f
 	n := len(x)
 	at := (float64(i)+0.5)/scale - 0.5
 	switch {
-	case o.Coordinates == tensor.Asymmetric:
+	case o.Coordinates == "asymmetric":
 		at = float64(i) / scale
-	case o.Coordinates == tensor.AlignCorners && m > 1:
+	case o.Coordinates == "align_corners" && m > 1:
 		at = float64(i*(n-1)) / float64(m-1)
-	case m == 1 && (o.Coordinates == tensor.AlignCorners || o.Coordinates == tensor.PytorchHalfPixel):
+	case m == 1 && (o.Coordinates == "align_corners" || o.Coordinates == "pytorch_half_pixel"):
 		at = 0
 	}
 	inside := func(k float64) float64 { return x[int(min(max(k, 0), float64(n-1)))] }
@@ -32,11 +32,11 @@ func resized(x []float64, o tensor.ResizeOptions, m int, scale float64, i int) f
 		return (1-(at-left))*inside(left) + (at-left)*inside(left+1)
 	}
 	switch o.Nearest {
-	case tensor.NearestFloor:
+	case "floor":
 		return inside(math.Floor(at))
-	case tensor.NearestCeil:
+	case "ceil":
 		return inside(math.Ceil(at))
-	case tensor.RoundPreferCeil:
+	case "round_prefer_ceil":
 		return inside(math.Floor(at + 0.5))
 	}
 	return inside(math.Ceil(at - 0.5))
@@ -47,8 +47,8 @@ func TestResize(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 1))
 	for i := range longtest.Of(60, 3000) {
 		o := tensor.ResizeOptions{Linear: r.IntN(2) == 0}
-		o.Coordinates = []tensor.CoordinateMode{"", tensor.HalfPixel, tensor.PytorchHalfPixel, tensor.AlignCorners, tensor.Asymmetric}[r.IntN(5)]
-		o.Nearest = []tensor.NearestMode{"", tensor.RoundPreferFloor, tensor.RoundPreferCeil, tensor.NearestFloor, tensor.NearestCeil}[r.IntN(5)]
+		o.Coordinates = []string{"", "half_pixel", "pytorch_half_pixel", "align_corners", "asymmetric"}[r.IntN(5)]
+		o.Nearest = []string{"", "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"}[r.IntN(5)]
 		n := []int{1 + r.IntN(9), 1 + r.IntN(9)}
 		x := randomArray(r, []array.DType{array.Float64, array.Float32}[i%2], append([]int{2}, n...)...)
 		scales, sizes, byScale := []float64{1, 1, 1}, []int{2, 0, 0}, r.IntN(2) == 0

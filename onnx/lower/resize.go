@@ -46,7 +46,7 @@ func (c *call) resize() []*value {
 }
 
 func (r *resizing) options() tensor.ResizeOptions {
-	return tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: tensor.CoordinateMode(r.coordinates), Nearest: tensor.NearestMode(r.nearest)}
+	return tensor.ResizeOptions{Linear: r.mode == "linear", Coordinates: r.coordinates, Nearest: r.nearest}
 }
 
 // rare reports whether coordinates are of a kind that tensors don't have.

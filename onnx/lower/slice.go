@@ -87,7 +87,7 @@ var slicing = map[string]func(c *call) []*value{
 			}
 			return c.like(tensor.PadValue(x, v, margins...))
 		default:
-			return c.like(tensor.Pad(x, tensor.PadMode(mode), margins...))
+			return c.like(tensor.Pad(x, mode, margins...))
 		}
 	},
 }

@@ -42,9 +42,9 @@ var windowOps = map[string]maker{
 		if len(params) < 1 || len(params) > 2 {
 			return nil, false
 		}
-		op := tensor.ResizePlacesOp{Coordinates: tensor.CoordinateMode(params[0])}
+		op := tensor.ResizePlacesOp{Coordinates: params[0]}
 		if len(params) == 2 {
-			op.Nearest = tensor.NearestMode(params[1])
+			op.Nearest = params[1]
 		}
 		return op, op.Valid() && (len(params) == 1 || params[1] != "")
 	},
@@ -249,8 +249,8 @@ func resize(c *call) *fgraph.Variable {
 	c.count(1)
 	x := c.tensor(0, "x")
 	o := tensor.ResizeOptions{
-		Coordinates: tensor.CoordinateMode(c.text(-1, "coordinates", "half_pixel")),
-		Nearest:     tensor.NearestMode(c.text(-1, "nearest_mode", "round_prefer_floor")),
+		Coordinates: c.text(-1, "coordinates", "half_pixel"),
+		Nearest:     c.text(-1, "nearest_mode", "round_prefer_floor"),
 	}
 	switch mode := c.text(-1, "mode", "nearest"); mode {
 	case "linear":
