@@ -99,11 +99,7 @@ func (ws *Workspace) forProducts(a *Array) (*Array, func(), error) {
 	if !a.dtype.IsFloat() || first.fitsFactor() {
 		return a, func() {}, nil
 	}
-	t, err := ws.scratchCopy(a)
-	if err != nil {
-		return nil, nil, err
-	}
-	return t, func() { ws.Release(t) }, nil
+	return ws.copied(a)
 }
 
 // fitsFactor reports whether the rows of a matrix or of its transpose are contiguous.

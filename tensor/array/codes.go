@@ -58,14 +58,11 @@ func (ws *Workspace) MatMulCodes(c, a, zero *Array, w *kernel.IntegerWeights, e 
 	if c.Len() == 0 {
 		return nil
 	}
-	if !a.Contiguous() {
-		t, err := ws.scratchCopy(a)
-		if err != nil {
-			return err
-		}
-		defer ws.Release(t)
-		a = t
+	a, release, err := ws.contiguous(a)
+	if err != nil {
+		return err
 	}
+	defer release()
 	var done completion
 	if err := ws.complete(&done, e, c, args, direct(c, w)); err != nil {
 		return err
@@ -133,14 +130,11 @@ func (ws *Workspace) ConvLastCodes(y, x, zero, weights *Array, w *kernel.Integer
 	if y.Len() == 0 {
 		return nil
 	}
-	if !x.Contiguous() {
-		t, err := ws.scratchCopy(x)
-		if err != nil {
-			return err
-		}
-		defer ws.Release(t)
-		x = t
+	x, release, err := ws.contiguous(x)
+	if err != nil {
+		return err
 	}
+	defer release()
 	last := int(x.ndim) - 1
 	c := &lastConvolution{ws: ws, x: x, w: weights, y: y, codes: w, groups: 1, in: weights.shape[last-1], out: y.shape[last], rows: y.Len() / y.shape[last]}
 	nothing := x.Len() == 0 || weights.Len() == 0

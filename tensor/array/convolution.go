@@ -40,13 +40,12 @@ func (ws *Workspace) Conv(y, x, weights *Array, w Window, groups int) error {
 func (ws *Workspace) ConvTranspose(x, y, weights *Array, prepared func(ws *Workspace) *LastWeights, w Window, groups int) error {
 	if p, ok := phasesOf(x, y, weights, w, groups); ok {
 		if prepared == nil {
-			if !weights.Contiguous() { // they may be one number that is repeated
-				var err error
-				if weights, err = ws.scratchCopy(weights); err != nil {
-					return err
-				}
-				defer ws.Release(weights)
+			rows, release, err := ws.contiguous(weights) // they may be one number that is repeated
+			if err != nil {
+				return err
 			}
+			defer release()
+			weights = rows
 			prepared = func(ws *Workspace) *LastWeights { return PhaseWeights(weights, w, ws.Threads) }
 		}
 		return ws.byPhases(p, x, y, weights, prepared, w)
@@ -76,15 +75,12 @@ func (ws *Workspace) convolve(result, x, weights, y *Array, w Window, groups int
 		to   **Array
 		from *Array
 	}{{&c.x, x}, {&c.w, weights}, {&c.y, y}} {
-		if *p.to = p.from; p.from.Contiguous() {
-			continue
-		}
-		t, err := ws.scratchCopy(p.from)
+		a, release, err := ws.contiguous(p.from)
 		if err != nil {
 			return err
 		}
-		defer ws.Release(t)
-		*p.to = t
+		defer release()
+		*p.to = a
 	}
 	return compute(c)
 }
@@ -95,12 +91,8 @@ func (c *convolution) turnWeights() (release func(), err error) {
 	if c.in == 1 || c.slide.window() == 1 {
 		return func() {}, nil
 	}
-	t, err := c.ws.scratchCopy(c.channelsLast(c.w))
-	if err != nil {
-		return nil, err
-	}
-	c.w = t
-	return func() { c.ws.Release(t) }, nil
+	c.w, release, err = c.ws.copied(c.channelsLast(c.w))
+	return release, err
 }
 
 // channelsLast returns a view of contiguous weights of all groups, with the channels of the input

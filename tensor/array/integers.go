@@ -170,10 +170,7 @@ func NewIntegerWeights(weights *Array, p kernel.Precision) *IntegerWeights {
 	for d := range n - 1 {
 		order = append(order, d)
 	}
-	rows := weights.Transpose(order...)
-	if !rows.Contiguous() {
-		rows = rows.Clone()
-	}
+	rows := weights.Transpose(order...).inRows()
 	out := weights.shape[n-1]
 	terms := weights.Len() / out
 	w, ok := kernel.NewQuantizedWeights(p, general32(rows.rowsAt(0, out, terms, terms)))
@@ -194,14 +191,11 @@ func (ws *Workspace) IntegerConvLast(y, x, weights *Array, prepared *IntegerWeig
 	if prepared == nil || y.Len() == 0 || x.Len() == 0 {
 		return ws.ConvLast(y, x, weights, nil, w, 1, e, args)
 	}
-	if !x.Contiguous() {
-		t, err := ws.scratchCopy(x)
-		if err != nil {
-			return err
-		}
-		defer ws.Release(t)
-		x = t
+	x, release, err := ws.contiguous(x)
+	if err != nil {
+		return err
 	}
+	defer release()
 	last := int(x.ndim) - 1
 	c := &lastConvolution{ws: ws, x: x, w: weights, y: y, integers: prepared, groups: 1,
 		in: weights.shape[last-1], out: y.shape[last], rows: y.Len() / y.shape[last]}

@@ -13,14 +13,15 @@ func (ws *Workspace) LayerNorm(y, x, gain, bias *Array, divisor, eps float32) er
 	}
 	n := y.shape[y.ndim-1]
 	for _, a := range []**Array{&x, &gain, &bias} {
-		if *a != nil && !(*a).Contiguous() {
-			t, err := ws.scratchCopy(*a)
-			if err != nil {
-				return err
-			}
-			defer ws.Release(t)
-			*a = t
+		if *a == nil {
+			continue
 		}
+		t, release, err := ws.contiguous(*a)
+		if err != nil {
+			return err
+		}
+		defer release()
+		*a = t
 	}
 	p := normArgs{y: Slice[float32](y), x: Slice[float32](x), n: n, divisor: divisor, eps: eps}
 	if gain != nil {

@@ -5,11 +5,7 @@ import "fmt"
 // NonzeroTo makes out[d] the positions along dimension d of the true elements of a mask, in
 // row-major order. There is one array for each dimension.
 func (ws *Workspace) NonzeroTo(out []*Array, mask *Array) error {
-	m := mask
-	if !m.Contiguous() {
-		m = m.Clone()
-	}
-	elements, n := Slice[bool](m), 0
+	elements, n := Slice[bool](mask.inRows()), 0
 	for _, b := range elements {
 		if b {
 			n++
@@ -29,7 +25,7 @@ func (ws *Workspace) NonzeroTo(out []*Array, mask *Array) error {
 	// Row by row, with the position of the row in the other dimensions. It ends with the last true
 	// element, so there is no row beyond the last one to look at.
 	for k := 0; k < n; {
-		row := m.shape[last]
+		row := mask.shape[last]
 		for i, b := range elements[:row] {
 			if b {
 				for d := range last {
@@ -41,7 +37,7 @@ func (ws *Workspace) NonzeroTo(out []*Array, mask *Array) error {
 		}
 		elements = elements[row:]
 		for d := last - 1; d >= 0; d-- {
-			if position[d]++; position[d] < int64(m.shape[d]) {
+			if position[d]++; position[d] < int64(mask.shape[d]) {
 				break
 			}
 			position[d] = 0

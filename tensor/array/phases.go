@@ -81,24 +81,18 @@ func splitWeights(weights *Array, w Window) (v *Array, taps, phases []int) {
 		taps, phases = append(taps, len(split)), append(phases, len(split)+1)
 		split, ranges = append(split, n, step), append(ranges, Range{n - 1, -1, n, false}, Range{0, 1, step, false})
 	}
-	if !weights.Contiguous() {
-		weights = weights.Clone()
-	}
 	v = new(Array)
-	weights.Reshape(split...).RangeTo(v, ranges...)
+	weights.inRows().Reshape(split...).RangeTo(v, ranges...)
 	return v, taps, phases
 }
 
 // byPhases is ConvTranspose by phases, for weights of which prepared returns what is prepared without groups.
 func (ws *Workspace) byPhases(p *phases, x, y, weights *Array, prepared func(ws *Workspace) *LastWeights, w Window) error {
-	from := y.lastChannels()
-	if !from.Contiguous() {
-		var err error
-		if from, err = ws.scratchCopy(from); err != nil {
-			return err
-		}
-		defer ws.Release(from)
+	from, release, err := ws.contiguous(y.lastChannels())
+	if err != nil {
+		return err
 	}
+	defer release()
 	shape, window := []int{y.shape[0]}, []int{}
 	conv := Window{Dims: w.Dims}
 	for d := range w.Dims {

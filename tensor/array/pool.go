@@ -134,14 +134,11 @@ func (ws *Workspace) pooled(dst, src *Array, f func(src *Array)) error {
 	if dst.Len() == 0 || src.Len() == 0 && dst.dtype == Int64 {
 		return nil
 	}
-	if !src.Contiguous() {
-		t, err := ws.scratchCopy(src)
-		if err != nil {
-			return err
-		}
-		defer ws.Release(t)
-		src = t
+	src, release, err := ws.contiguous(src)
+	if err != nil {
+		return err
 	}
+	defer release()
 	f(src)
 	return nil
 }

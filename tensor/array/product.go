@@ -93,6 +93,22 @@ func (ws *Workspace) scratchCopy(a *Array) (*Array, error) {
 	return t, nil
 }
 
+// copied is scratchCopy with a function that releases the copy.
+func (ws *Workspace) copied(a *Array) (t *Array, release func(), err error) {
+	if t, err = ws.scratchCopy(a); err != nil {
+		return nil, nil, err
+	}
+	return t, func() { ws.Release(t) }, nil
+}
+
+// contiguous returns a, or else what copied does.
+func (ws *Workspace) contiguous(a *Array) (t *Array, release func(), err error) {
+	if a.Contiguous() {
+		return a, func() {}, nil
+	}
+	return ws.copied(a)
+}
+
 // asFactor returns a matrix or its transpose with contiguous rows: a view of a, or else a copy,
 // which the function releases.
 func (ws *Workspace) asFactor(a *Array) (m Array, transposed bool, release func(), err error) {
@@ -105,11 +121,11 @@ func (ws *Workspace) asFactor(a *Array) (m Array, transposed bool, release func(
 		m.strides[0], m.strides[1] = a.strides[1], a.strides[0]
 		return m, true, func() {}, nil
 	}
-	t, err := ws.scratchCopy(a)
-	if err != nil {
-		return m, false, nil, err
+	t, release, err := ws.copied(a)
+	if err == nil {
+		m = *t
 	}
-	return *t, false, func() { ws.Release(t) }, nil
+	return m, false, release, err
 }
 
 // rowsFit reports whether the rows of a matrix are contiguous and do not overlap.

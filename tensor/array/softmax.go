@@ -86,9 +86,7 @@ func (ws *Workspace) SoftmaxGrad(dx, dy, y *Array, logarithm bool) {
 
 func softmaxGradOf(dx, dy, y *Array, logarithm bool) {
 	CopyTo(dx, dy)
-	if !y.Contiguous() {
-		y = y.Clone()
-	}
+	y = y.inRows()
 	n := y.shape[y.ndim-1]
 	if y.dtype == Float32 {
 		softmaxGradRows(Slice[float32](dx), Slice[float32](y), n, logarithm)

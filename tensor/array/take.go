@@ -36,9 +36,7 @@ func (ws *Workspace) selected(a *Array, indexes []*Array) (*selection, error) {
 	// The smallest step between two subarrays, in any dimension that is indexed.
 	nearest := int(^uint(0) >> 1)
 	for d, index := range indexes {
-		if !index.Contiguous() {
-			index = index.Clone()
-		}
+		index = index.inRows()
 		size, step := a.shape[d], a.strides[d]
 		nearest = min(nearest, max(step, -step))
 		for i, p := range Slice[int64](index) {
@@ -281,10 +279,7 @@ func (ws *Workspace) Put(a, y *Array, add bool, indexes ...*Array) error {
 		y = y.Transpose(leadFirst(&buf, rest, lead)...)
 	}
 	// Elements of y are then read one after the other.
-	if !y.Contiguous() {
-		y = y.Clone()
-	}
-	kinds[a.dtype].put(y, s, add)
+	kinds[a.dtype].put(y.inRows(), s, add)
 	return nil
 }
 

@@ -19,10 +19,7 @@ type WinogradWeights struct {
 // They are combined as float64s and rounded once. Threads share some of the work, unless t is nil.
 func NewWinogradWeights(weights *Array, tile int, t *kernel.Threads) *WinogradWeights {
 	points, in, out := tile+2, weights.shape[2], weights.shape[3]
-	first := weights.channelsFirst()
-	if !first.Contiguous() {
-		first = first.Clone()
-	}
+	first := weights.channelsFirst().inRows()
 	var one, two, three = kernel.WinogradWeights(tile, 1, 0, 0), kernel.WinogradWeights(tile, 0, 1, 0), kernel.WinogradWeights(tile, 0, 0, 1)
 	p := &WinogradWeights{}
 	w, combined := Slice[float32](first), make([]float32, points*in*out)
@@ -83,18 +80,15 @@ func (ws *Workspace) Winograd(y, x, weights *Array, prepared *WinogradWeights, w
 	if prepared == nil {
 		prepared = NewWinogradWeights(weights, tile, ws.Threads)
 	}
+	x, release, err := ws.contiguous(x)
+	if err != nil {
+		return err
+	}
+	defer release()
 	c := &winograd{lastConvolution: &lastConvolution{ws: ws, x: x, y: y, groups: 1, in: x.shape[3], out: y.shape[3]},
 		factors: prepared.factors, tile: tile, points: tile + 2, enter: kernel.Winograd2In, leave: kernel.Winograd2Out}
 	if tile == 4 {
 		c.enter, c.leave = kernel.Winograd4In, kernel.Winograd4Out
-	}
-	if !x.Contiguous() {
-		t, err := ws.scratchCopy(x)
-		if err != nil {
-			return err
-		}
-		defer ws.Release(t)
-		c.x = t
 	}
 	c.slide = newSlide(&w, x.Shape()[1:3], y.Shape()[1:3])
 	c.phases = [2]int{c.slide.dilation[1], c.slide.dilation[2]}
