@@ -94,10 +94,12 @@ func (a *Array) Shape() []int { return a.shape[:a.ndim] }
 func (a *Array) Dim(i int) int { return a.Shape()[i] }
 
 // Len returns the number of elements.
-func (a *Array) Len() int {
+func (a *Array) Len() int { return product(a.shape[:a.ndim]) }
+
+func product(list []int) int {
 	n := 1
-	for _, d := range a.shape[:a.ndim] {
-		n *= d
+	for _, k := range list {
+		n *= k
 	}
 	return n
 }

@@ -65,10 +65,7 @@ func (ws *Workspace) Attention(y, q, k, v *Array, p *Program, args []*Array, tur
 	}
 	t := &ws.attentionMemory().job
 	defer func() { *t = attention{} }() // keep nothing alive
-	*t = attention{y: y, q: q, k: k, v: v, p: p, args: args, turned: turned, heads: 1, rows: q.shape[n-2], keys: k.shape[n-1]}
-	for _, size := range q.shape[:n-2] {
-		t.heads *= size
-	}
+	*t = attention{y: y, q: q, k: k, v: v, p: p, args: args, turned: turned, heads: product(q.shape[:n-2]), rows: q.shape[n-2], keys: k.shape[n-1]}
 	t.most = max(scoreBytes/(4*t.keys), minScoreRows)
 	// Most kernels have tiles of six rows. Of 43 rows a half are in tiles of five, which take 1.04 times as long a row.
 	t.most = min(t.most-t.most%6, t.rows)

@@ -65,11 +65,7 @@ func (ws *Workspace) batchMatMul(c, a, b *Array) error {
 func (a *Array) stacked() (Array, bool) {
 	var rows Array
 	d := int(a.ndim) - 2
-	n := 1
-	for _, k := range a.shape[:d+1] {
-		n *= k
-	}
-	ok := a.ReshapeTo(&rows, n, a.shape[d+1])
+	ok := a.ReshapeTo(&rows, product(a.shape[:d+1]), a.shape[d+1])
 	return rows, ok
 }
 

@@ -70,22 +70,10 @@ func (ws *Workspace) MatMulCodes(c, a, zero *Array, w *kernel.IntegerWeights, e 
 	defer done.end()
 	cols, terms := w.Shape()
 	codes, signed := a.bytes()
-	rows := c.Len() / cols
-	most := done.mostRows(terms, cols)
-	if ws.Threads != nil {
-		// The threads share a block, and each of them should have as many rows as one thread alone.
-		most *= ws.Threads.Size()
-	}
-	blocks := (rows + most - 1) / most
-	for i := range blocks {
-		first := i * rows / blocks
-		n := (i+1)*rows/blocks - first
+	return done.sections(c.Len()/cols, terms, cols, ws.Threads, func(first, n int) error {
 		ws.integersOf().rows.SetCodes(codes[first*terms:], signed, int(zero.Int(0)), n, terms)
-		if err := done.multiplyCodes(c, w, first, n); err != nil {
-			return err
-		}
-	}
-	return nil
+		return done.multiplyCodes(c, w, first, n)
+	})
 }
 
 // direct reports whether products with w set y without int32s between.

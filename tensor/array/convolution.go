@@ -103,6 +103,14 @@ func (c *convolution) channelsLast(w *Array) *Array {
 	return t.Transpose(0, 2, 1)
 }
 
+// ofFloats returns the one of two functions that is for floats of a type.
+func ofFloats[F any](dtype DType, singles, doubles F) F {
+	if dtype == Float32 {
+		return singles
+	}
+	return doubles
+}
+
 // zero sets all elements of a contiguous array of floats to 0.
 func (a *Array) zero() {
 	if a.dtype == Float32 {
@@ -223,11 +231,7 @@ func (c *convolution) direct() bool { return c.in == 1 && c.out <= directRows }
 
 func (c *convolution) forward() error {
 	if c.direct() {
-		if c.x.dtype == Float32 {
-			directForward[float32](c)
-		} else {
-			directForward[float64](c)
-		}
+		ofFloats(c.x.dtype, directForward[float32], directForward[float64])(c)
 		return nil
 	}
 	release, err := c.turnWeights()
@@ -300,11 +304,7 @@ func (c *convolution) addBackward() error {
 	// Patches overlap, so each of them is added.
 	c.x.zero()
 	if c.direct() {
-		if c.x.dtype == Float32 {
-			directBackward[float32](c)
-		} else {
-			directBackward[float64](c)
-		}
+		ofFloats(c.x.dtype, directBackward[float32], directBackward[float64])(c)
 		return nil
 	}
 	release, err := c.turnWeights()
@@ -333,11 +333,7 @@ func (c *convolution) addBackward() error {
 func (c *convolution) weights() error {
 	c.w.zero()
 	if c.direct() {
-		if c.x.dtype == Float32 {
-			directWeights[float32](c)
-		} else {
-			directWeights[float64](c)
-		}
+		ofFloats(c.x.dtype, directWeights[float32], directWeights[float64])(c)
 		return nil
 	}
 	// A product packs its right factor, and patches are the larger one most of the time. So what is

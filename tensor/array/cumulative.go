@@ -9,10 +9,7 @@ func (ws *Workspace) Cumulate(out, in *Array, axis int, products bool) {
 	}
 	// In place from here on: each element is read before its sum overwrites it.
 	ws.Copy(out, in)
-	inner := 1
-	for _, n := range out.shape[axis+1 : out.ndim] {
-		inner *= n
-	}
+	inner := product(out.shape[axis+1 : out.ndim])
 	group := out.shape[axis] * inner
 	if out.Len() == 0 {
 		return

@@ -95,13 +95,25 @@ func (ws *Workspace) IntegerMatMul(c, a, b *Array, prepared *IntegerFactor, e *E
 	return ws.integerRows(&done, &m[0], rows, prepared)
 }
 
-// mostRows returns how many rows of so many terms and columns to compute at a time.
-func (c *completion) mostRows(terms, cols int) int {
+// sections calls f for some rows of so many terms and columns after others. All sections are about equal: a short last one
+// would leave threads without work. The threads, if there are any, share a section, and each of them has as many rows as
+// one thread alone, since each core has a cache.
+func (c *completion) sections(rows, terms, cols int, t *kernel.Threads, f func(first, n int) error) error {
 	most := max(integerBytes/max(terms, 1), minLastRows)
 	if c.left != nil {
 		most = min(most, max(epilogueBytes/(4*cols), minLastRows))
 	}
-	return most
+	if t != nil {
+		most *= t.Size()
+	}
+	blocks := (rows + most - 1) / most
+	for i := range blocks {
+		first := i * rows / blocks
+		if err := f(first, (i+1)*rows/blocks-first); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // integerRows sets the rows of c to those of a times a factor, some at a time.
@@ -114,22 +126,10 @@ func (ws *Workspace) integerRows(done *completion, c, a *Array, f *IntegerFactor
 		defer ws.Release(t)
 		a = t
 	}
-	rows, cols := c.shape[0], c.shape[1]
-	most := done.mostRows(a.shape[1], cols)
-	if ws.Threads != nil {
-		// Threads divide a block among themselves, and each core has a cache.
-		most *= ws.Threads.Size()
-	}
-	blocks := (rows + most - 1) / most
-	for i := range blocks {
-		// All blocks are about equal. A short last one would leave threads without work.
-		first := i * rows / blocks
-		n := (i+1)*rows/blocks - first
-		if err := ws.integerBlock(done, c.rowsAt(first*c.strides[0], n, cols, c.strides[0]), a.rowsAt(first*a.strides[0], n, a.shape[1], a.strides[0]), first, f); err != nil {
-			return err
-		}
-	}
-	return nil
+	cols := c.shape[1]
+	return done.sections(c.shape[0], a.shape[1], cols, ws.Threads, func(first, n int) error {
+		return ws.integerBlock(done, c.rowsAt(first*c.strides[0], n, cols, c.strides[0]), a.rowsAt(first*a.strides[0], n, a.shape[1], a.strides[0]), first, f)
+	})
 }
 
 // integerBlock is integerRows for rows that are completed at once, of which the first one has a number.
@@ -236,16 +236,7 @@ func (c *lastConvolution) integerPositions(f *IntegerFactor) error {
 
 // sections calls f for some positions after others, whose patches have so many elements.
 func (c *lastConvolution) sections(terms int, f func(first, n int) error) error {
-	most := c.complete.mostRows(terms, c.out)
-	rows := c.rows - c.first
-	blocks := (rows + most - 1) / most
-	for i := range blocks {
-		first := c.first + i*rows/blocks
-		if err := f(first, c.first+(i+1)*rows/blocks-first); err != nil {
-			return err
-		}
-	}
-	return nil
+	return c.complete.sections(c.rows-c.first, terms, c.out, nil, func(first, n int) error { return f(c.first+first, n) })
 }
 
 // integerPatches gathers patches of items that are integers.

@@ -21,10 +21,7 @@ func (ws *Workspace) Interpolate(y, x, places *Array, axis int) error {
 			left := int(at)
 			taps[i] = interpolated{left, min(left+1, n-1), at - float64(left)}
 		}
-		inner := 1
-		for _, k := range x.shape[axis+1 : x.ndim] {
-			inner *= k
-		}
+		inner := product(x.shape[axis+1 : x.ndim])
 		outer := y.Len() / (m * inner)
 		ws.pieces(y.Len()*interpolating, outer*m, m, func(_ *Workspace, first, next int) {
 			for o := first / m; o < next/m; o++ {

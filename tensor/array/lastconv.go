@@ -130,10 +130,8 @@ func (ws *Workspace) ConvLast(y, x, weights *Array, prepared *LastWeights, w Win
 		return err
 	}
 	switch {
-	case directLast(c.in, c.out) && x.dtype == Float32:
-		return c.sharedDirect(e, args, directLastForward[float32])
 	case directLast(c.in, c.out):
-		return c.sharedDirect(e, args, directLastForward[float64])
+		return c.sharedDirect(e, args, ofFloats(x.dtype, directLastForward[float32], directLastForward[float64]))
 	case c.slide.plain():
 		return c.shared(e, args, (*lastConvolution).plain)
 	case c.inPlace():

@@ -135,14 +135,6 @@ func (a *Array) item(i int) *Array {
 	return v
 }
 
-func product(list []int) int {
-	n := 1
-	for _, k := range list {
-		n *= k
-	}
-	return n
-}
-
 // join sets some lines of all channels of the result x to those of phases, whose channels are last.
 func (p *phases) join(x, sums []float32, lines span) {
 	n, step := p.count[2], p.stride[2]

@@ -134,13 +134,7 @@ func (ws *Workspace) reduce(r Reduction, out, v *Array, reduced reducedDims) {
 // reducedDims are the dimensions of a view that are reduced.
 type reducedDims struct{ shape, strides []int }
 
-func (d reducedDims) len() int {
-	n := 1
-	for _, k := range d.shape {
-		n *= k
-	}
-	return n
-}
+func (d reducedDims) len() int { return product(d.shape) }
 
 // sortAxes returns the view with only the dimensions that are not in axes, and the others.
 func (a *Array) sortAxes(axes Axes) (*Array, reducedDims) {

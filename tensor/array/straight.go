@@ -143,32 +143,24 @@ func (ws *Workspace) reduceStraight(r Reduction, out, in *Array, axes Axes) bool
 	if first == int(in.ndim) || axes>>first<<first != axes || size == 0 || size > blockTerms/4 || !in.Contiguous() || ws.Threads != nil && divide.Always.Load() {
 		return false
 	}
-	n := 1
-	for _, k := range in.shape[first:in.ndim] {
-		n *= k
-	}
+	n := product(in.shape[first:in.ndim])
 	run := in.shape[in.ndim-1]
 	switch d := in.data.(type) {
 	case []float32:
-		x := d[in.offset:][:size]
-		switch r {
-		case Sum, Prod:
-			reduceRuns(&float32Folders[r], Slice[float32](out), x, n, run)
-		case Max, Min:
-			reduceRuns(&float32Extremes[r], Slice[float32](out), x, n, run)
-		default:
-			return false
-		}
+		return reduceFloats(r, float32Folders, float32Extremes, out, d[in.offset:][:size], n, run)
 	case []float64:
-		x := d[in.offset:][:size]
-		switch r {
-		case Sum, Prod:
-			reduceRuns(&float64Folders[r], Slice[float64](out), x, n, run)
-		case Max, Min:
-			reduceRuns(&float64Extremes[r], Slice[float64](out), x, n, run)
-		default:
-			return false
-		}
+		return reduceFloats(r, float64Folders, float64Extremes, out, d[in.offset:][:size], n, run)
+	}
+	return false
+}
+
+// reduceFloats calls reduceRuns. It reports false for other reductions.
+func reduceFloats[T float](r Reduction, folders []folder[T, float64], extremes []folder[T, T], out *Array, x []T, n, run int) bool {
+	switch r {
+	case Sum, Prod:
+		reduceRuns(&folders[r], Slice[T](out), x, n, run)
+	case Max, Min:
+		reduceRuns(&extremes[r], Slice[T](out), x, n, run)
 	default:
 		return false
 	}
@@ -197,10 +189,7 @@ func (ws *Workspace) sumRows(out, in *Array, axes Axes) bool {
 	if in.dtype != Float32 || !last || axes>>first != 1<<(int(in.ndim)-first)-1 || !in.Contiguous() {
 		return false
 	}
-	n := 1
-	for _, k := range in.shape[first:in.ndim] {
-		n *= k
-	}
+	n := product(in.shape[first:in.ndim])
 	if n < rowTerms || n > blockTerms || in.Len() == 0 {
 		return false
 	}

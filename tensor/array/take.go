@@ -118,10 +118,7 @@ func (ws *Workspace) takeBetween(out *Array, s *selection, lead []int) error {
 	outer, steps := s.rest.shape[:k], s.rest.strides[:k]
 	var buf, order [2 * MaxDims]int
 	shape := append(append(append(buf[:0], outer...), lead...), s.rest.Shape()[k:]...)
-	count := 1
-	for _, size := range outer {
-		count *= size
-	}
+	count := product(outer)
 	w := walk(0, outer, steps, 0)
 	for range count - 1 {
 		w.advance(1)

@@ -299,10 +299,7 @@ func (c *lastConvolution) divided(e *Epilogue, args []*Array, run func(c *lastCo
 
 // sharedDirect is shared for sums without products, line by line.
 func (c *lastConvolution) sharedDirect(e *Epilogue, args []*Array, run func(c *lastConvolution) error) error {
-	each := summedDirectly
-	if c.x.dtype == Float64 {
-		each = multipliedDirectly
-	}
+	each := ofFloats(c.x.dtype, summedDirectly, multipliedDirectly)
 	c.runs = c.slide.runs(c.runs[:0]) // which parts read
 	line := c.slide.out[2]
 	return c.inParts(c.ws.partsOf(c.y.Len()*c.terms*each, c.rows, line), line, e, args, run)
