@@ -192,7 +192,7 @@ func (r *Rules) leafOp(e *pattern.Call) (Op, bool) {
 	if !ok || len(e.Args) > 0 || r.lang.sigs[s].Inputs != [2]int{0, 0} {
 		return 0, false
 	}
-	return r.lang.Op(s, nil), true
+	return r.lang.Intern(s, nil), true
 }
 
 // symbolOf resolves the name of an op in a rule: a symbol, with the name of the parameters to capture

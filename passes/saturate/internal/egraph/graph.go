@@ -3,6 +3,8 @@ package egraph
 import (
 	"context"
 	"iter"
+	"maps"
+	"slices"
 	"sync/atomic"
 )
 
@@ -56,10 +58,9 @@ const (
 
 // A Graph is an e-graph: classes of equal nodes, whose inputs are classes. It is for one goroutine.
 type Graph struct {
-	lang *Language
-	ops  []opInfo
-	ids  map[opInfo]Op
-	base int // ops of the language
+	lang    *Language
+	opTable     // that of the language, with ops of the graph
+	base    int // ops of the language
 
 	nodes   []node
 	next    []uint32 // 2 a node: the next slot in a list of parents
@@ -104,26 +105,12 @@ func WithExplanations() Option { return func(g *Graph) { g.proof = &proof{} } }
 
 // New returns an empty graph over a language, which must not change any more.
 func New(l *Language, options ...Option) *Graph {
-	g := &Graph{lang: l, brakes: new(brakes)}
-	g.ops, g.ids = l.cloneOps()
-	g.base = len(g.ops)
+	g := &Graph{lang: l, brakes: new(brakes), opTable: opTable{slices.Clone(l.ops), maps.Clone(l.ids)}, base: len(l.ops)}
 	g.table.init(1 << 6)
 	for _, o := range options {
 		o(g)
 	}
 	return g
-}
-
-// Intern returns the op of a symbol with parameters, a comparable value or nil.
-func (g *Graph) Intern(s Symbol, param any) Op {
-	key := opInfo{s, param}
-	op, ok := g.ids[key]
-	if !ok {
-		op = Op(len(g.ops))
-		g.ids[key] = op
-		g.ops = append(g.ops, key)
-	}
-	return op
 }
 
 // Symbol returns the symbol of an op.

@@ -41,7 +41,7 @@ func newMath(tb testing.TB) *mathWorld {
 	}
 	w.lang.SetNumbers(func(g *Graph, v float64) Op {
 		if g == nil {
-			return w.lang.Op(w.num, v)
+			return w.lang.Intern(w.num, v)
 		}
 		return g.Intern(w.num, v)
 	})

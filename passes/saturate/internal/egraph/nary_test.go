@@ -38,7 +38,7 @@ func newSums(tb testing.TB) *sums {
 	declare(Signature{Name: "sum", Inputs: [2]int{1, 1}})
 	s.lang.SetNumbers(func(g *Graph, v float64) Op {
 		if g == nil {
-			return s.lang.Op(s.num, v)
+			return s.lang.Intern(s.num, v)
 		}
 		return g.Intern(s.num, v)
 	})

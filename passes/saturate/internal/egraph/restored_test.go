@@ -16,7 +16,7 @@ func TestRestored(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		return l.Op(s, nil)
+		return l.Intern(s, nil)
 	}
 	x, f, g, k, pair := declare("x", 0), declare("f", 1), declare("g", 1), declare("k", 1), declare("pair", 2)
 	list, err := pattern.ParseRules("test", "cheap:\n    (f x) => (g x)\ninside:\n    (k (k x)) => x\n")

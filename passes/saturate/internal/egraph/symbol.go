@@ -3,8 +3,6 @@ package egraph
 import (
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
 
 	"github.com/nnopt/nnopt/pattern"
 )
@@ -35,10 +33,9 @@ type Signature struct {
 // A Language is a set of symbols with the functions that rules call. It is set up once. Rules and
 // graphs that are made after that share it, also concurrently.
 type Language struct {
+	opTable
 	sigs   []Signature
-	ops    []opInfo
 	names  map[string]Symbol
-	ids    map[opInfo]Op
 	guards map[string]Guard
 	makers map[string]Maker
 	number func(*Graph, float64) Op
@@ -49,6 +46,25 @@ type Language struct {
 type opInfo struct {
 	sym   Symbol
 	param any
+}
+
+// An opTable gives ops their numbers.
+type opTable struct {
+	ops []opInfo
+	ids map[opInfo]Op
+}
+
+// Intern returns the op of a symbol with parameters, a comparable value or nil. Once there are graphs of a language, it
+// is theirs that counts.
+func (t *opTable) Intern(s Symbol, param any) Op {
+	key := opInfo{s, param}
+	op, ok := t.ids[key]
+	if !ok {
+		op = Op(len(t.ops))
+		t.ids[key] = op
+		t.ops = append(t.ops, key)
+	}
+	return op
 }
 
 // Args are what a rule asks a guard about.
@@ -64,7 +80,7 @@ type Guard func(g *Graph, a Args) bool
 
 // NewLanguage returns a language without symbols.
 func NewLanguage() *Language {
-	l := &Language{names: map[string]Symbol{}, ids: map[opInfo]Op{}, guards: map[string]Guard{}, makers: map[string]Maker{}}
+	l := &Language{names: map[string]Symbol{}, opTable: opTable{ids: map[opInfo]Op{}}, guards: map[string]Guard{}, makers: map[string]Maker{}}
 	l.output, _ = l.Declare(Signature{Name: ".output", Inputs: [2]int{1, 1}})
 	return l
 }
@@ -95,19 +111,6 @@ func (l *Language) Declare(s Signature) (Symbol, error) {
 // maxInputs bounds the number of inputs and outputs of a node.
 const maxInputs = 1 << 20
 
-// Op returns the op of a symbol with parameters, a comparable value or nil. Once there are graphs,
-// theirs is [Graph.Intern].
-func (l *Language) Op(s Symbol, param any) Op {
-	key := opInfo{s, param}
-	op, ok := l.ids[key]
-	if !ok {
-		op = Op(len(l.ops))
-		l.ids[key] = op
-		l.ops = append(l.ops, key)
-	}
-	return op
-}
-
 // Symbol returns the symbol of a name.
 func (l *Language) Symbol(name string) (Symbol, bool) {
 	s, ok := l.names[name]
@@ -116,15 +119,10 @@ func (l *Language) Symbol(name string) (Symbol, bool) {
 
 // Output returns the op that takes output i of its input. In rules, "(split x).1" is output 1
 // of split, and "(split x)" its output 0.
-func (l *Language) Output(i int) Op { return l.Op(l.output, i) }
+func (l *Language) Output(i int) Op { return l.Intern(l.output, i) }
 
 // SetGuard defines the function of a guard.
 func (l *Language) SetGuard(name string, f Guard) { l.guards[name] = f }
-
-// cloneOps returns a copy of the tables of ops, to which a graph adds its own.
-func (l *Language) cloneOps() ([]opInfo, map[opInfo]Op) {
-	return slices.Clone(l.ops), maps.Clone(l.ids)
-}
 
 // Types are what a language knows of types, so that rules need not mention them. Each of the
 // functions may be nil. They depend on facts of the classes that they are given only; see

@@ -85,7 +85,7 @@ func (t *templateCompiler) call(e *pattern.Call) (int, error) {
 	sig := &l.sigs[sym]
 	s := step{sym: sym, op: noOp, sorts: sig.Commutes}
 	if param == "" {
-		s.op = l.Op(sym, nil)
+		s.op = l.Intern(sym, nil)
 	} else if s.param = slices.IndexFunc(t.c.info.slots, func(s slot) bool { return s.name == param && s.param }); s.param < 0 {
 		return 0, fmt.Errorf("the pattern captures no parameters %s", param)
 	}
