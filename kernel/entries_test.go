@@ -150,16 +150,13 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"ProductTime":     func(a *arena, rows, cols int) { ProductTime(rows, cols, 1) },
 	"Divisible":       func(a *arena, rows, cols int) { _ = Divisible(rows, cols) },
 	"NewWeights":      func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)) },
-	"Weights.Renew":   func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Renew() },
 	"Weights.Release": func(a *arena, rows, cols int) { NewWeights(a.from(rows, cols)).Release() },
 	"Weights.Matrix": func(a *arena, rows, cols int) {
 		w := NewWeights(a.from(rows, cols))
 		w.Release()
 		Copy(a.to(rows, cols), w.Matrix())
 	},
-	"Weights.Set":           func(a *arena, rows, cols int) { new(Weights).Set(a.from(rows, cols)) },
-	"Weights.SetTransposed": func(a *arena, rows, cols int) { NewWeights(New(2, 3)).SetTransposed(a.from(rows, cols)) },
-	"Weights.SetWindows":    func(a *arena, rows, cols int) { new(Weights).SetWindows(nil, a.from(rows, 3*cols), 3) },
+	"Weights.SetWindows": func(a *arena, rows, cols int) { new(Weights).SetWindows(nil, a.from(rows, 3*cols), 3) },
 	"Weights.Mul": func(a *arena, rows, cols int) {
 		w := NewWeights(a.from(cols, inner(rows)))
 		w.Mul(a.from(rows, inner(rows)), Epilogue{}, a.to(rows, cols))

@@ -22,7 +22,7 @@ func TestLowProducts(t *testing.T) {
 		rows, cols, steps := 1+r.IntN(maxTileRows+1), 1+r.IntN(130), 1+r.IntN(200)
 		w := NewWeights(draw(cols, steps))
 		if r.IntN(2) == 0 {
-			w.SetTransposed(draw(steps, cols))
+			(*Threads)(nil).SetTransposed(w, draw(steps, cols))
 		}
 		x, y := draw(rows, steps), draw(rows, cols)
 		ep := Epilogue{ReLU: r.IntN(2) == 0, LastReLU: r.IntN(2) == 0, BiasFirst: r.IntN(2) == 0}

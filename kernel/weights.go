@@ -12,7 +12,7 @@ type Weights struct {
 	lanes   []float32 // see laneShape
 }
 
-// NewWeights packs w, which is W. The result keeps w; call Renew when elements of w have changed.
+// NewWeights packs w, which is W. The result keeps w; call [Threads.Renew] when elements of w have changed.
 func NewWeights(w Matrix) *Weights { return newWeights(currentSet(), w, false) }
 
 func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
@@ -23,29 +23,20 @@ func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 
 // Set packs w, which is W, into p, which may be zero; its memory is used again if it is large enough. No
 // product may use p meanwhile.
-func (p *Weights) Set(w Matrix) { (*Threads)(nil).Set(p, w) }
-
-// Set is the method Weights.Set.
 func (t *Threads) Set(p *Weights, w Matrix) { p.become(currentSet(), t, w, false) }
 
 // Renew packs p again after elements of its matrix have changed. No product may use p
 // meanwhile.
-func (p *Weights) Renew() { (*Threads)(nil).Renew(p) }
-
-// Renew is the method Weights.Renew.
 func (t *Threads) Renew(p *Weights) { p.become(currentSet(), t, p.Matrix(), p.tall) }
 
 // SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a
 // backward pass. p may be zero; its memory is used again if it is large enough. No product may use
 // p meanwhile.
-func (p *Weights) SetTransposed(w Matrix) { (*Threads)(nil).SetTransposed(p, w) }
-
-// SetTransposed is the method Weights.SetTransposed.
 func (t *Threads) SetTransposed(p *Weights, w Matrix) { p.become(currentSet(), t, w, true) }
 
 // SetWindows packs weights of convolutions whose channels come first, for patches in which they come last:
 // w is W, but its column c·window + e, of element e of the window and channel c, is step e·channels + c of
-// the sums. Products are those after SetTransposed with the transpose in that order, which need not exist; p
+// the sums. Products are those after [Threads.SetTransposed] with the transpose in that order, which need not exist; p
 // keeps nothing but panels. Threads share the work, unless t is nil. p may be zero; its memory is used again
 // if it is large enough. No product may use p meanwhile.
 func (p *Weights) SetWindows(t *Threads, w Matrix, window int) {

@@ -14,7 +14,7 @@ func broadcastShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	dims := make([]*fgraph.Variable, t.NDim())
 	for d := range dims {
 		if n := t.Dim(d); n != Unknown {
-			dims[d] = s.Size(n)
+			dims[d] = s.size(n)
 			continue
 		}
 		for _, v := range a.Inputs() {

@@ -342,13 +342,13 @@ func (op convOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 
 func (op convTransposeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	y, w := a.Inputs()[0], a.Inputs()[1]
-	channels := intMap(array.Mul, s.Dim(w, 1), s.Size(op.Groups))
+	channels := intMap(array.Mul, s.Dim(w, 1), s.size(op.Groups))
 	return [][]*fgraph.Variable{append([]*fgraph.Variable{s.Dim(y, 0), channels}, a.Inputs()[2:]...)}
 }
 
 func (op convWeightsOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 	x, y := a.Inputs()[0], a.Inputs()[1]
-	channels := intMap(array.IntDiv, s.Dim(x, 1), s.Size(op.Groups))
+	channels := intMap(array.IntDiv, s.Dim(x, 1), s.size(op.Groups))
 	return [][]*fgraph.Variable{append([]*fgraph.Variable{s.Dim(y, 1), channels}, a.Inputs()[2:]...)}
 }
 

@@ -188,7 +188,7 @@ func (op eyeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
 }
 
 func (op allocDiagOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	n := intMap(array.Add, s.Dim(a.Inputs()[0], 0), s.Size(max(op.Offset, -op.Offset)))
+	n := intMap(array.Add, s.Dim(a.Inputs()[0], 0), s.size(max(op.Offset, -op.Offset)))
 	return [][]*fgraph.Variable{{n, n}}
 }
 
@@ -199,12 +199,12 @@ func (op extractDiagOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Varia
 			dims = append(dims, s.Dim(x, d))
 		}
 	}
-	rows := intMap(array.Sub, s.Dim(x, int(op.Dim1)), s.Size(max(-op.Offset, 0)))
-	columns := intMap(array.Sub, s.Dim(x, int(op.Dim2)), s.Size(max(op.Offset, 0)))
+	rows := intMap(array.Sub, s.Dim(x, int(op.Dim1)), s.size(max(-op.Offset, 0)))
+	columns := intMap(array.Sub, s.Dim(x, int(op.Dim2)), s.size(max(op.Offset, 0)))
 	n := intMap(array.Minimum, rows, columns)
 	// A diagonal beyond the corner has no elements. The main one can't be there.
 	if op.Offset != 0 {
-		n = intMap(array.Maximum, n, s.Size(0))
+		n = intMap(array.Maximum, n, s.size(0))
 	}
 	return [][]*fgraph.Variable{append(dims, n)}
 }

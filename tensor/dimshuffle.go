@@ -151,7 +151,7 @@ func (op dimShuffleOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variab
 	dims := make([]*fgraph.Variable, op.n)
 	for i, d := range op.order[:op.n] {
 		if d < 0 {
-			dims[i] = s.Size(1)
+			dims[i] = s.size(1)
 		} else {
 			dims[i] = s.Dim(a.Inputs()[0], int(d))
 		}

@@ -94,15 +94,15 @@ func (s *Guards) union(x, y int32) int32 {
 	pair := [2]int32{min(x, y), max(x, y)}
 	u, ok := s.both[pair]
 	if !ok {
-		u = s.intern(s.Reduce(slices.Concat(s.sets[x], s.sets[y])))
+		u = s.intern(s.reduce(slices.Concat(s.sets[x], s.sets[y])))
 		s.both[pair] = u
 	}
 	return u
 }
 
-// Reduce returns the shortest list of branches of which one is taken if and only if one of the given branches is
+// reduce returns the shortest list of branches of which one is taken if and only if one of the given branches is
 // taken, as far as that does not depend on values. It may change the list.
-func (s *Guards) Reduce(set []int32) []int32 {
+func (s *Guards) reduce(set []int32) []int32 {
 	slices.Sort(set)
 	set = slices.Compact(set)
 	// From the innermost branches outwards: the guards of IfElses are complete when a branch of theirs is in use.

@@ -204,7 +204,7 @@ func (op makeVectorOp) Compile(*fgraph.Apply) (Kernel, error) {
 }
 
 func (op makeVectorOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	return [][]*fgraph.Variable{{s.Size(len(a.Inputs()))}}
+	return [][]*fgraph.Variable{{s.size(len(a.Inputs()))}}
 }
 
 func (op makeVectorOp) Grad(a *fgraph.Apply, out []*fgraph.Variable) []*fgraph.Variable {

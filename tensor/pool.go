@@ -286,7 +286,7 @@ func pooledShape(a *fgraph.Apply, s *Shapes, w array.Window, ceil bool) [][]*fgr
 	x := a.Inputs()[0]
 	dims := []*fgraph.Variable{s.Dim(x, 0), s.Dim(x, 1)}
 	for d := range w.Dims {
-		dims = append(dims, slidDim(s, w, d, s.Dim(x, d+2), s.Size(w.Size[d]), ceil))
+		dims = append(dims, slidDim(s, w, d, s.Dim(x, d+2), s.size(w.Size[d]), ceil))
 	}
 	return [][]*fgraph.Variable{dims}
 }
@@ -392,7 +392,7 @@ func (op poolLastOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable
 	x := a.Inputs()[0]
 	dims := []*fgraph.Variable{s.Dim(x, 0)}
 	for d := range op.Window.Dims {
-		dims = append(dims, slidDim(s, op.Window, d, s.Dim(x, d+1), s.Size(op.Window.Size[d]), op.Ceil))
+		dims = append(dims, slidDim(s, op.Window, d, s.Dim(x, d+1), s.size(op.Window.Size[d]), op.Ceil))
 	}
 	return [][]*fgraph.Variable{append(dims, s.Dim(x, op.Window.Dims+1))}
 }

@@ -228,7 +228,7 @@ func (op reshapeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable 
 	rest := -1
 	for i := range dims {
 		if n := t.Dim(i); n != Unknown {
-			dims[i] = s.Size(n)
+			dims[i] = s.size(n)
 			continue
 		}
 		if !ok {

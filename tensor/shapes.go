@@ -64,8 +64,8 @@ func (s *shapeMemory) OnPrune(_ *fgraph.FunctionGraph, a *fgraph.Apply, _ fgraph
 	}
 }
 
-// Size returns the constant n. For a graph, equal constants are one variable.
-func (s *Shapes) Size(n int) *fgraph.Variable {
+// size returns the constant n. For a graph, equal constants are one variable.
+func (s *Shapes) size(n int) *fgraph.Variable {
 	// A variable is part of one graph at most, and another one may have taken it.
 	if v := s.sizes[n]; v != nil && (v.Graph() == nil || v.Graph() == s.g) {
 		return v
@@ -83,7 +83,7 @@ func (s *Shapes) Size(n int) *fgraph.Variable {
 // Dim returns the size of a dimension of v.
 func (s *Shapes) Dim(v *fgraph.Variable, d int) *fgraph.Variable {
 	if n := TypeOf(v).Dim(d); n != Unknown {
-		return s.Size(n)
+		return s.size(n)
 	}
 	return s.Shape(v)[d]
 }
@@ -104,7 +104,7 @@ func (s *Shapes) Shape(v *fgraph.Variable) []*fgraph.Variable {
 	}
 	if s.asking { // an InferShape asks, and is called again when the answer is known
 		s.missing = append(s.missing, v)
-		return slices.Repeat([]*fgraph.Variable{s.Size(1)}, TypeOf(v).NDim()) // until the answer is known
+		return slices.Repeat([]*fgraph.Variable{s.size(1)}, TypeOf(v).NDim()) // until the answer is known
 	}
 	// No recursion, however deep the graph is: an op is asked for its shapes, which asks for those of its
 	// inputs. What is not known is noted, answered with stand-ins, and found first. Then the op is asked again.
@@ -162,9 +162,9 @@ func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 	for d := range dims {
 		switch n := t.Dim(d); {
 		case n != Unknown:
-			dims[d] = s.Size(n)
+			dims[d] = s.size(n)
 		case c != nil:
-			dims[d] = s.Size(c.Dim(d))
+			dims[d] = s.size(c.Dim(d))
 		default:
 			dims[d] = MustApply(ShapeIOp{D: int8(d)}, v)
 		}

@@ -70,7 +70,7 @@ func SizeVector(dims ...*fgraph.Variable) *fgraph.Variable { return sizeVector(d
 
 // product returns the product of sizes.
 func product(s *Shapes, dims []*fgraph.Variable) *fgraph.Variable {
-	p := s.Size(1)
+	p := s.size(1)
 	for _, d := range dims {
 		p = intMap(array.Mul, p, d)
 	}

@@ -161,7 +161,7 @@ func (op specifyShapeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Vari
 			dims[d], rest = rest[0], rest[1:]
 		}
 		if n := t.Dim(d); n != Unknown {
-			dims[d] = s.Size(n)
+			dims[d] = s.size(n)
 		} else if dims[d] == nil {
 			dims[d] = s.Dim(a.Inputs()[0], d)
 		}

@@ -129,7 +129,7 @@ func slidSize(w array.Window, d, n, size int, ceil bool) (int, error) {
 
 // slidDim is slidSize for sizes that are int64 scalars.
 func slidDim(s *Shapes, w array.Window, d int, n, size *fgraph.Variable, ceil bool) *fgraph.Variable {
-	num, stride := s.Size, s.Size(w.Stride[d])
+	num, stride := s.size, s.size(w.Stride[d])
 	extent := intMap(array.Add, intMap(array.Mul, intMap(array.Sub, size, num(1)), num(w.Dilation[d])), num(1))
 	// The number of windows is (n + padding - extent)/stride + 1, rounded down, or rounded up with ceil.
 	room := intMap(array.Sub, intMap(array.Add, n, num(w.Before[d]+w.After[d])), extent)

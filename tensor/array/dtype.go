@@ -102,10 +102,10 @@ func (d DType) Float() DType {
 	return Float64
 }
 
-// Real returns the type in which functions such as the square root are computed: that of floats
+// real returns the type in which functions such as the square root are computed: that of floats
 // itself, and of integers and bools the smallest one that holds them, as in NumPy. That of an int64
 // is Float64, although it does not hold all of them.
-func (d DType) Real() DType {
+func (d DType) real() DType {
 	switch {
 	case d.IsFloat():
 		return d
@@ -166,7 +166,7 @@ func upcast(a, b DType) DType {
 		return Float32
 	case b.IsFloat() && !a.IsFloat():
 		// All that Real holds has the 8 bits of precision that a bfloat16 has.
-		if r := a.Real(); r > Float16 {
+		if r := a.real(); r > Float16 {
 			return max(b, r)
 		}
 		return b
@@ -196,7 +196,7 @@ func Upcast(first DType, others ...DType) DType {
 			return
 		}
 		if d != Bool {
-			least = max(least, d.Real())
+			least = max(least, d.real())
 		}
 		integer = upcasts[integer][d]
 	}

@@ -96,7 +96,7 @@ const (
 	second                 // as its second argument
 	choice                 // as its second and third argument; the first is a bool
 	arith                  // as its arguments, but bools count as int64
-	real_                  // as its arguments, but bools and integers count as floats: see DType.Real
+	real_                  // as its arguments, but bools and integers count as floats: see DType.real
 	quotient               // as its arguments, but bools and integers count as float64
 	compare                // as its arguments; the result is a bool
 	test                   // as quotient; the result is a bool
@@ -193,7 +193,7 @@ func (o Opcode) Types(args ...DType) (compute, result DType, ok bool) {
 	case arith:
 		d = d.Number()
 	case real_:
-		d = d.Real()
+		d = d.real()
 	case quotient:
 		d = d.Float()
 	case compare:
