@@ -1,8 +1,10 @@
 package nnet3
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/internal/fileio"
 )
 
@@ -136,3 +138,24 @@ func (c *checker) dimRange(i int) {
 		c.failf(i, "%d columns from column %d on do not lie within the %d columns of %s", n.Dim, n.DimOffset, dim, from.Name)
 	}
 }
+
+// maxFaults is how many faults are collected before "and more" takes the place of the rest.
+const maxFaults = 49
+
+// faults collects what is wrong with a config or a network.
+type faults struct{ errs []error }
+
+func (f *faults) full() bool { return len(f.errs) >= maxFaults }
+
+func (f *faults) add(err error) {
+	if f.full() {
+		return
+	}
+	f.errs = append(f.errs, err)
+	if f.full() {
+		f.errs = append(f.errs, errors.New("and more"))
+	}
+}
+
+// err returns nil for no fault, the fault if there is one, and else a multierror.
+func (f *faults) err() error { return errlist.Join(f.errs) }

@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"fmt"
 
+	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/kernel/elementary"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -153,4 +155,109 @@ func isRecurrent(nn *nnet3.Nnet) bool {
 		}
 	}
 	return done < len(nn.Nodes)
+}
+
+// A shape is the shape of the chunks of a program. Times are relative to the first output of the
+// chunk.
+type shape struct {
+	left, right int // frames of input before the first output and after the last one
+	rows        int // of output
+	sequences   int // chunks that are computed at once
+}
+
+// frames returns the number of frames of input of a chunk. Rows of output are step frames apart.
+func (s shape) frames(step int) int { return s.left + (s.rows-1)*step + 1 + s.right }
+
+// A batch is a sequence of chunks of an utterance that are computed at once.
+type batch struct {
+	shape
+	first int // the first row of output
+}
+
+// A cutter cuts utterances into chunks.
+type cutter struct {
+	rows        int // of output of every chunk but the last
+	left, right int // context
+	initial     int // left context of the first chunk
+	final       int // right context of the last chunk
+	max         int // the largest number of chunks in a batch
+}
+
+// cut appends the chunks of an utterance with the given number of rows of output to dst, in order.
+// The sizes of batches are the largest possible powers of two, so that few programs suffice for
+// utterances of all lengths.
+func (c *cutter) cut(rows int, dst []batch) []batch {
+	for first := 0; first < rows; {
+		s := c.at(first, rows)
+		same := 1 // chunks of this shape from here on
+		for same < c.max && first+same*s.rows < rows && c.at(first+same*s.rows, rows) == s {
+			same++
+		}
+		s.sequences = 1
+		for s.sequences*2 <= same {
+			s.sequences *= 2
+		}
+		dst = append(dst, batch{shape: s, first: first})
+		first += s.sequences * s.rows
+	}
+	return dst
+}
+
+// at returns the shape of the chunk that starts at row first, as a batch of its own.
+func (c *cutter) at(first, rows int) shape {
+	s := shape{left: c.left, right: c.right, rows: min(c.rows, rows-first), sequences: 1}
+	if first == 0 {
+		s.left = c.initial
+	}
+	if first+s.rows == rows {
+		s.right = c.final
+	}
+	return s
+}
+
+// An outputScale is what happens to the output of the network.
+type outputScale struct {
+	scale  float32
+	offset []float32 // added to the output before scaling: minus the logarithms of the priors, or nil
+	exp    bool
+}
+
+func newOutputScale(priors []float32, scale float32, exp bool, cols int) (outputScale, error) {
+	o := outputScale{scale: cmp.Or(scale, 1), exp: exp}
+	if len(priors) == 0 {
+		return o, nil
+	}
+	if len(priors) != cols {
+		return o, fmt.Errorf("%w: %d priors for %d columns of output", ErrOptions, len(priors), cols)
+	}
+	o.offset = make([]float32, len(priors))
+	for i, p := range priors {
+		o.offset[i] = -float32(elementary.Log(float64(p)))
+	}
+	return o, nil
+}
+
+// finish copies the output y of a computation to out, unless it is there already, and applies priors,
+// scale and exponential. Priors come before the scale, to round as in Kaldi.
+func (o *outputScale) finish(out, y kernel.Matrix) {
+	scale := o.scale
+	if o.offset != nil {
+		scale = 1
+	}
+	if &out.Data[0] == &y.Data[0] {
+		kernel.Scale(out, scale)
+	} else {
+		kernel.CopyScaled(out, scale, y)
+	}
+	if o.offset != nil {
+		kernel.AddRow(out, 1, o.offset)
+		kernel.Scale(out, o.scale)
+	}
+	if !o.exp {
+		return
+	}
+	for i := range out.Rows {
+		row := kernel.Row(out, i)
+		kernel.ExpVec(row, row, 0)
+	}
 }

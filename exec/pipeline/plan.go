@@ -2,11 +2,13 @@ package pipeline
 
 import (
 	"context"
+	"io"
 	"time"
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/nnet3/kaldiio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
@@ -96,4 +98,24 @@ func trim(r *profile.Record) *profile.Record {
 // Info describes the components and nodes that one of the plan's computations refers to by number.
 func (p *Plan) Info(c *computation.Computation) *computation.NetworkInfo {
 	return computation.NewNetworkInfo(p.Net, c.Derived)
+}
+
+// Load is [nnet3.Loader.Load] with Kaldi's component types.
+func Load(name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+	return nnet3.Loader{}.Load(name, seed)
+}
+
+// LoadFrom is [nnet3.Loader.LoadFrom] with Kaldi's component types.
+func LoadFrom(r io.Reader, name string, seed uint64) (nn *nnet3.Nnet, fromConfig bool, err error) {
+	return nnet3.Loader{}.LoadFrom(r, name, seed)
+}
+
+// Save writes a raw network in Kaldi's format.
+func Save(w io.Writer, nn *nnet3.Nnet, binary bool) error {
+	out := kaldiio.NewWriter(w, binary)
+	out.Header()
+	if err := nn.Write(out); err != nil {
+		return err
+	}
+	return out.Flush()
 }

@@ -8,8 +8,11 @@ import (
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
+	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes"
 )
 
 // Values are the inputs of a run.
@@ -234,4 +237,62 @@ func (r *Repeater) Run(ctx context.Context) (renew time.Duration, err error) {
 		err = pass(ctx, r.computer, r.in.OutputDerivs)
 	}
 	return renew, err
+}
+
+// CompileTimes are the shortest of several times that it takes to compile and optimize a request.
+type CompileTimes struct {
+	// Shortcut compiles equal sequences as one, NoShortcut each by itself. The computation is the
+	// same.
+	Shortcut, NoShortcut time.Duration
+	// Optimize is the time of the optimizer, with lowering and emission; 0 without an optimizer.
+	Optimize time.Duration
+	// Runs is how often the shortcut was measured.
+	Runs int
+}
+
+// MeasureCompile measures how long compiling a request takes, with and without the shortcut, and
+// optimizing the computation.
+func MeasureCompile(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opt *optdb.Optimizer, patience Patience) (CompileTimes, error) {
+	var times CompileTimes
+	var c *computation.Computation
+	compileWith := func(opts compile.Options) func() error {
+		return func() (err error) {
+			c, err = compile.CompileContext(ctx, nn, req, opts)
+			return err
+		}
+	}
+	var err error
+	if times.NoShortcut, _, err = patience.best(ctx, compileWith(compile.Options{NoShortcut: true})); err != nil {
+		return times, err
+	}
+	if times.Shortcut, times.Runs, err = patience.best(ctx, compileWith(compile.Options{})); err != nil {
+		return times, err
+	}
+	if opt != nil && !opt.Empty() {
+		times.Optimize, _, err = patience.best(ctx, func() error {
+			_, err := passes.Optimize(ctx, c, nn, opt, nil)
+			if err != nil && ctx.Err() == nil {
+				err = &FailedError{Net: nn, Request: req, Compiled: c, Query: opt.Query(), Err: err}
+			}
+			return err
+		})
+	}
+	return times, err
+}
+
+// best calls f as often as the patience says and returns the shortest time.
+func (p Patience) best(ctx context.Context, f func() error) (best time.Duration, runs int, err error) {
+	err = p.run(ctx, func(k int) error {
+		start := time.Now()
+		if err := f(); err != nil {
+			return err
+		}
+		// The shortest: what else the machine does meanwhile only adds to a time.
+		if took := time.Since(start); k == 0 || took < best {
+			best = took
+		}
+		runs = k + 1
+		return nil
+	})
+	return best, runs, err
 }

@@ -11,14 +11,14 @@
 //     Cindexes (rows of nodes). The builder finds out which of them can be computed from the
 //     inputs; this ends the recurrence of recurrent networks. explain.go says what is missing for
 //     an output;
-//   - epochs.go, phases.go: the order of computation. Nodes that depend on each other, the strongly
+//   - phases.go: the order of computation. Nodes that depend on each other, the strongly
 //     connected components of the network, form an epoch. In a recurrent epoch, rows that can be
 //     computed together form a phase;
 //   - steps.go: each phase of a node becomes a step, with a matrix for its values and perhaps one
 //     for its derivatives;
 //   - emit.go, forward.go, backward.go, locations.go: steps become commands.
 //
-// A minibatch of sequences that are alike is compiled as one sequence (lanes, in rows.go), with the
+// A minibatch of sequences that are alike is compiled as one sequence (lanes, in steps.go), with the
 // same result as without this shortcut.
 //
 // The computations are those that Kaldi compiles, command for command, except for the order where

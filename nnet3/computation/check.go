@@ -1,5 +1,15 @@
 package computation
 
+import (
+	"errors"
+	"fmt"
+	"slices"
+
+	"github.com/hashicorp/go-multierror"
+
+	"github.com/nnopt/nnopt/internal/errlist"
+)
+
 // CheckOptions selects checks. The zero value checks what all computations must satisfy.
 type CheckOptions struct {
 	// Rewrite also demands that no value changes after it was read. This holds for computations as
@@ -54,4 +64,171 @@ func Check(c *Computation, net *NetworkInfo, opts CheckOptions) error {
 		r.rewrite(a)
 	}
 	return r.err()
+}
+
+// The kinds of faults that Check reports. A Violation wraps one of them, so errors.Is finds them.
+var (
+	// ErrStructure: a number is out of range, such as that of a sub-matrix in a command or of a row
+	// in a sub-matrix. Nothing else is checked of such a computation.
+	ErrStructure = errors.New("number out of range")
+	// ErrSize: the operands of a command have sizes that do not agree.
+	ErrSize = errors.New("sizes do not agree")
+	// ErrComponent: a command uses a component in a way that its properties do not allow.
+	ErrComponent = errors.New("component used wrongly")
+	// ErrRows: a vector of rows does not fit its command.
+	ErrRows = errors.New("wrong row numbers")
+	// ErrOverlap: a command writes where it also reads, or writes an element twice.
+	ErrOverlap = errors.New("operands overlap")
+	// ErrMemo: a memo is not written once and consumed once by the same component.
+	ErrMemo = errors.New("memo misused")
+	// ErrIO: a node that can't have input or output is accepted or provided.
+	ErrIO = errors.New("wrong input or output")
+	// ErrLoop: a jump has a wrong target, or an iteration changes which matrices are allocated.
+	ErrLoop = errors.New("broken loop")
+	// ErrLifetime: a matrix is not allocated once and freed once, or is used outside its life.
+	ErrLifetime = errors.New("matrix used outside its life")
+	// ErrCompression: a matrix is used while it is compressed, or loses what is needed.
+	ErrCompression = errors.New("compression misplaced")
+	// ErrUndefined: a part of a matrix is read before it is written.
+	ErrUndefined = errors.New("undefined values are read")
+	// ErrUnused: a part of a matrix is never used.
+	ErrUnused = errors.New("part of a matrix is never used")
+	// ErrDebugInfo: the debug information of a matrix can't be true.
+	ErrDebugInfo = errors.New("wrong debug information")
+	// ErrRewrite: a value changes after it was read, which must not happen before optimization.
+	ErrRewrite = errors.New("value changed after it was read")
+)
+
+// Violation is one fault in a computation.
+type Violation struct {
+	Kind    error  // one of the errors above
+	Command int    // number of the command, -1 for a fault that concerns no particular command
+	Text    string // the command as Printer writes it
+	Detail  string // what is wrong
+}
+
+// Error names the command, the kind and the fault.
+func (v *Violation) Error() string {
+	if v.Command < 0 {
+		return fmt.Sprintf("%v: %s", v.Kind, v.Detail)
+	}
+	return fmt.Sprintf("command c%d, %s: %v: %s", v.Command, v.Text, v.Kind, v.Detail)
+}
+
+// Unwrap returns the kind.
+func (v *Violation) Unwrap() error { return v.Kind }
+
+// maxViolations bounds the faults that are listed.
+const maxViolations = 200
+
+// report collects violations.
+type report struct {
+	c       *Computation
+	net     *NetworkInfo
+	printer *Printer
+	errs    *multierror.Error
+	more    int // how many were not recorded
+}
+
+func newReport(c *Computation, net *NetworkInfo) *report {
+	p := NewPrinter(c, net)
+	p.MaxRuns = 6
+	return &report{c: c, net: net, printer: p}
+}
+
+// addf records a violation of the given kind by command number cmd, -1 for none in particular.
+func (r *report) addf(kind error, cmd int, format string, args ...any) {
+	if r.bad() && len(r.errs.Errors) == maxViolations {
+		r.more++
+		return
+	}
+	v := &Violation{Kind: kind, Command: cmd, Detail: fmt.Sprintf(format, args...)}
+	if cmd >= 0 {
+		v.Text = r.printer.Command(cmd)
+	}
+	r.errs = multierror.Append(r.errs, v)
+}
+
+func (r *report) bad() bool { return r.errs.ErrorOrNil() != nil }
+
+// err returns what was recorded, nil for nothing.
+func (r *report) err() error {
+	if !r.bad() {
+		return nil
+	}
+	more := r.more
+	r.errs.ErrorFormat = func(errs []error) string { return "computation: " + errlist.Text(errs, more) }
+	return r.errs
+}
+
+// loop checks that an iteration of the loop can follow another: it must end with the same matrices
+// allocated that it began with. It returns the matrices that are allocated at the label. Outputs
+// may differ: they are not freed, and the caller has taken them before they are allocated again.
+func (r *report) loop(a *analyzer) (begin []bool) {
+	last := len(r.c.Commands) - 1
+	label, tail := int(r.c.Commands[last].Target()), r.c.loopTail()
+	live := make([]bool, len(r.c.Matrices))
+	of := func(sub int32) *bool { return &live[r.c.Submatrices[sub].Matrix] }
+	proper := r.c.Commands[label].Type == NoOperationLabel // if not, it is reported already
+	for i, cmd := range r.c.Commands {
+		if i == label {
+			begin = slices.Clone(live)
+		}
+		switch cmd.Type {
+		case AllocMatrix, AcceptInput:
+			*of(cmd.View()) = true
+		case DeallocMatrix:
+			*of(cmd.View()) = false
+		case SwapMatrix:
+			if i >= tail && proper {
+				r.handOver(a, i, live)
+			}
+			// The memory of the second is now that of the first.
+			*of(cmd.View()), *of(cmd.Source()) = true, false
+		}
+	}
+	for m := 1; m < len(live) && proper; m++ {
+		if live[m] != begin[m] && !a.lives[m].isOutput {
+			was, is := "free", "allocated"
+			if begin[m] {
+				was, is = is, was
+			}
+			r.addf(ErrLoop, last, "m%d is %s when a pass begins and %s when it ends", m, was, is)
+		}
+	}
+	return begin
+}
+
+// handOver checks a swap at the end of the loop, which hands a matrix over to the next iteration.
+func (r *report) handOver(a *analyzer, i int, live []bool) {
+	cmd := r.c.Commands[i]
+	to, from := r.c.Submatrices[cmd.View()].Matrix, r.c.Submatrices[cmd.Source()].Matrix
+	if live[to] {
+		r.addf(ErrLoop, i, "m%d is still allocated", to)
+	}
+	if !live[from] {
+		r.addf(ErrLoop, i, "m%d is not allocated", from)
+	}
+	if len(a.lives[from].accesses) == 0 {
+		r.addf(ErrLoop, i, "m%d holds nothing", from)
+	}
+}
+
+// Looped reports whether the computation ends in a jump.
+func (c *Computation) Looped() bool {
+	n := len(c.Commands)
+	return n > 0 && c.Commands[n-1].Type == GotoLabel
+}
+
+// loopTail returns the number of the first of the swaps right before the jump of a loop, which hand
+// matrices over to the next iteration. Without a loop it is the number of commands.
+func (c *Computation) loopTail() int {
+	if !c.Looped() {
+		return len(c.Commands)
+	}
+	i := len(c.Commands) - 1
+	for i > 0 && c.Commands[i-1].Type == SwapMatrix {
+		i--
+	}
+	return i
 }
