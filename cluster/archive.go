@@ -16,9 +16,9 @@ import (
 // An archive is an archive of a shard in the making. Its name contains a digest of its bytes, so it
 // is in a scratch file until they are known.
 //
-// kaldiio.WriteArchive is not enough here: two workers that score one shard at the same time, one
-// of them with an utterance less because a read failed, would mix the archive of one with the
-// script of the other.
+// One name for an archive, and for its script, is not enough: two workers that score one shard at the
+// same time, one of them with an utterance less because a read failed, would mix the archive of one
+// with the script of the other.
 type archive struct {
 	w      *work
 	id     string
@@ -57,7 +57,7 @@ func (a *archive) put(key string, m kernel.Matrix) error {
 	}
 	fmt.Fprintf(&a.script, "%s %d\n", key, a.bytes)
 	a.table.Header()
-	a.table.Matrix(kaldiio.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data})
+	a.table.Matrix(kaldiio.Matrix(m))
 	return a.table.Err()
 }
 

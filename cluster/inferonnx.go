@@ -16,36 +16,16 @@ import (
 // An onnxModel is a model that is ready to run. All users in a process share it.
 type onnxModel struct {
 	*onnxmodel.Model
-	sum   string // SHA-256 of the file, in hexadecimal
-	users int
+	sum string // SHA-256 of the file, in hexadecimal
 }
 
-var onnxModels = struct {
-	sync.Mutex
-	open map[string]*onnxModel
-}{open: make(map[string]*onnxModel)}
+// onnxModels has the open models of this process.
+var onnxModels pool[*onnxModel]
 
 // acquireONNX returns the model of an inference.
 func acquireONNX(ctx context.Context, w *inferWork) (m *onnxModel, release func(), err error) {
-	// Whoever comes while it is read waits: several shards begin at a time.
-	onnxModels.Lock()
-	defer onnxModels.Unlock()
 	key := w.Model + "\x00" + w.Query + "\x00" + w.ModelSum
-	if m = onnxModels.open[key]; m == nil {
-		if m, err = readONNX(ctx, w); err != nil {
-			return nil, nil, err
-		}
-		onnxModels.open[key] = m
-	}
-	m.users++
-	return m, sync.OnceFunc(func() {
-		onnxModels.Lock()
-		defer onnxModels.Unlock()
-		if m.users--; m.users == 0 {
-			delete(onnxModels.open, key)
-			m.Close()
-		}
-	}), nil
+	return onnxModels.acquire(key, func() (*onnxModel, error) { return readONNX(ctx, w) }, func(m *onnxModel) { m.Close() })
 }
 
 func readONNX(ctx context.Context, w *inferWork) (*onnxModel, error) {

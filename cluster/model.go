@@ -43,16 +43,10 @@ type model struct {
 	notes   []string
 	err     error
 	counted atomic.Bool // as loaded, in the metrics
-
-	users int // guarded by shared
 }
 
-// shared has the models of this process. Runners make many instances of a DoFn, and a model must
-// not be loaded for each.
-var shared struct {
-	sync.Mutex
-	models map[string]*model
-}
+// models has the models of this process.
+var models pool[*model]
 
 // modelKey is what a model and its preparation depend on.
 func (w *work) modelKey() (string, error) {
@@ -70,24 +64,7 @@ func acquire(w *work) (m *model, release func(), err error) {
 	if err != nil {
 		return nil, nil, err
 	}
-	shared.Lock()
-	defer shared.Unlock()
-	if shared.models == nil {
-		shared.models = make(map[string]*model)
-	}
-	m = shared.models[key]
-	if m == nil {
-		m = &model{}
-		shared.models[key] = m
-	}
-	m.users++
-	return m, sync.OnceFunc(func() {
-		shared.Lock()
-		defer shared.Unlock()
-		if m.users--; m.users == 0 && shared.models[key] == m {
-			delete(shared.models, key)
-		}
-	}), nil
+	return models.acquire(key, func() (*model, error) { return new(model), nil }, func(*model) {})
 }
 
 // load reads and prepares the model, once.

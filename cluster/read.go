@@ -153,7 +153,7 @@ func (f *openFiles) utterance(e entry, online bool) (u decodable.Utterance, err 
 
 func (f *openFiles) matrix(key, object string) (kernel.Matrix, error) {
 	m, err := repeat(f.ctx, f.retry, f.matrices, key, object)
-	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}, err
+	return kernel.Matrix(m), err
 }
 
 // repeat reads an object until that succeeds or is hopeless.

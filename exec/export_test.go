@@ -83,3 +83,15 @@ func Homes(f *Function) []Step {
 
 // Planned returns how many bytes the plan of a runner has.
 func Planned(r *Runner) int64 { return r.memory.memory.Peak() }
+
+// ByCommand returns a row for each command that ran, in the order of the commands.
+func (t *Timing) ByCommand() []TimingRow {
+	var rows []TimingRow
+	printer := t.program.printer()
+	for i := range t.took {
+		if t.runs[i] > 0 {
+			rows = append(rows, t.row(printer.Command(i), i))
+		}
+	}
+	return rows
+}

@@ -58,18 +58,6 @@ type TimingRow struct {
 	Operations int64 `json:"operations"`
 }
 
-// ByCommand returns a row for each command that ran, in the order of the commands.
-func (t *Timing) ByCommand() []TimingRow {
-	var rows []TimingRow
-	printer := t.program.printer()
-	for i := range t.took {
-		if t.runs[i] > 0 {
-			rows = append(rows, t.row(printer.Command(i), i))
-		}
-	}
-	return rows
-}
-
 // ByComponent returns a row for the forward and one for the backward pass of each component, and a
 // row for each type of other commands, the most expensive first.
 func (t *Timing) ByComponent() []TimingRow {

@@ -9,7 +9,7 @@ import (
 
 // AmNnetSimple is an acoustic model: a network with the rest of what decoding needs.
 type AmNnetSimple struct {
-	Transitions *TransitionModel // nil if the file has none
+	transitions *transitionModel // nil if the file has none
 	Nnet        *Nnet
 	// Raw says that the file holds only the network.
 	Raw bool
@@ -35,14 +35,14 @@ func (l Loader) ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
 	am := new(AmNnetSimple)
 	var err error
 	if r.PeekIs("<TransitionModel>") {
-		if am.Transitions, err = readTransitionModel(r); err != nil {
+		if am.transitions, err = readTransitionModel(r); err != nil {
 			return nil, err
 		}
 	}
 	if am.Nnet, err = l.ReadNnet(r); err != nil {
 		return nil, err
 	}
-	if am.Raw = am.Transitions == nil && !r.PeekIs("<LeftContext>"); am.Raw {
+	if am.Raw = am.transitions == nil && !r.PeekIs("<LeftContext>"); am.Raw {
 		return am, nil
 	}
 	c := codec{r: r}
@@ -56,8 +56,8 @@ func (l Loader) ReadModel(r *kaldiio.Reader) (*AmNnetSimple, error) {
 	return am, nil
 }
 
-func readTransitionModel(r *kaldiio.Reader) (*TransitionModel, error) {
-	m, c := new(TransitionModel), codec{r: r}
+func readTransitionModel(r *kaldiio.Reader) (*transitionModel, error) {
+	m, c := new(transitionModel), codec{r: r}
 	m.code(&c)
 	return m, c.err
 }
@@ -66,8 +66,8 @@ func readTransitionModel(r *kaldiio.Reader) (*TransitionModel, error) {
 // transition model as well.
 func (am *AmNnetSimple) Write(w *kaldiio.Writer) error {
 	c := codec{w: w}
-	if am.Transitions != nil && !am.Raw {
-		am.Transitions.code(&c)
+	if am.transitions != nil && !am.Raw {
+		am.transitions.code(&c)
 	}
 	if err := am.Nnet.Write(w); err != nil || am.Raw {
 		return err
@@ -86,21 +86,12 @@ func (am *AmNnetSimple) codeDecoding(c *codec) {
 	c.vector(&am.Priors)
 }
 
-// TransitionModel is the part of a .mdl file before the network: the hidden Markov models of the
-// phones. This package keeps it as it is and uses nothing of it but the number of distributions.
-type TransitionModel struct {
+// transitionModel is the part of a .mdl file before the network: the hidden Markov models of the
+// phones. This package keeps it as it is and uses nothing of it.
+type transitionModel struct {
 	topology topology
 	tuples   []tuple
 	logProbs []float32 // by transition-id, which counts from 1
-}
-
-// NumPdfs returns the number of distributions.
-func (m *TransitionModel) NumPdfs() int {
-	n := 0
-	for _, t := range m.tuples {
-		n = max(n, int(t.ForwardPdf)+1, int(t.SelfLoopPdf)+1)
-	}
-	return n
 }
 
 // noPdf is the class of a state that emits nothing.
@@ -143,7 +134,7 @@ func (t *topology) isClassic() bool {
 }
 
 // code reads or writes the transition model.
-func (m *TransitionModel) code(c *codec) {
+func (m *transitionModel) code(c *codec) {
 	classic := m.topology.isClassic()
 	c.line("<TransitionModel>")
 	m.topology.code(c, classic)

@@ -159,9 +159,6 @@ func TestTextOfModel(t *testing.T) {
 		t.Fatal(err)
 	}
 	compareText(t, want, modelBytes(t, am, false))
-	if got, want := am.Transitions.NumPdfs(), 30; got != want {
-		t.Errorf("NumPdfs is %d, want %d", got, want)
-	}
 	if am.LeftContext != 7 || am.RightContext != 7 {
 		t.Errorf("contexts are %d and %d, want 7 and 7", am.LeftContext, am.RightContext)
 	}

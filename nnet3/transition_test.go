@@ -3,7 +3,6 @@ package nnet3
 import (
 	"bytes"
 	"errors"
-	"math"
 	"reflect"
 	"strings"
 	"testing"
@@ -14,8 +13,8 @@ import (
 )
 
 // extended has two entries, one of which has a self-loop with its own class.
-func extended() *TransitionModel {
-	return &TransitionModel{
+func extended() *transitionModel {
+	return &transitionModel{
 		topology: topology{
 			Phones:     []int32{1, 2, 5},
 			PhoneEntry: []int32{-1, 0, 1, -1, -1, 0},
@@ -30,7 +29,7 @@ func extended() *TransitionModel {
 }
 
 // classic is extended with ordinary self-loops.
-func classic() *TransitionModel {
+func classic() *transitionModel {
 	m := extended()
 	m.topology.Entries[0][0].SelfLoopPdfClass = 0
 	for i := range m.tuples {
@@ -39,15 +38,8 @@ func classic() *TransitionModel {
 	return m
 }
 
-func TestNumPdfs(t *testing.T) {
-	m := &TransitionModel{tuples: []tuple{{1, 0, 3, math.MaxInt32}, {1, 1, 5, noPdf}}}
-	if got := m.NumPdfs(); got != math.MaxInt32+1 {
-		t.Errorf("%d distributions", got)
-	}
-}
-
 func TestTransitionModel(t *testing.T) {
-	for name, m := range map[string]*TransitionModel{"classic": classic(), "extended": extended()} {
+	for name, m := range map[string]*transitionModel{"classic": classic(), "extended": extended()} {
 		for _, binary := range []bool{true, false} {
 			var out bytes.Buffer
 			w := kaldiio.NewWriter(&out, binary)
@@ -59,7 +51,7 @@ func TestTransitionModel(t *testing.T) {
 			if got := strings.Contains(out.String(), "<Tuples>"); got != (name == "extended") {
 				t.Errorf("%s, binary %v: tuples of four: %v", name, binary, got)
 			}
-			read := func(data []byte) (*TransitionModel, error) {
+			read := func(data []byte) (*transitionModel, error) {
 				r, err := kaldiio.NewReader(bytes.NewReader(data), name)
 				if err != nil {
 					return nil, err
@@ -115,7 +107,7 @@ func TestModelForms(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%s: %v", name, err)
 		}
-		if m.Raw != (name == "raw") || (m.Transitions != nil) != (name == "mdl") || len(m.Priors) != map[bool]int{true: 0, false: 2}[m.Raw] {
+		if m.Raw != (name == "raw") || (m.transitions != nil) != (name == "mdl") || len(m.Priors) != map[bool]int{true: 0, false: 2}[m.Raw] {
 			t.Errorf("%s: %+v", name, m)
 		}
 		if got := string(modelBytes(t, m, false)); got != text {

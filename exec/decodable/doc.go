@@ -5,10 +5,9 @@
 //
 // A Scorer holds what all utterances share: the network, in test mode and with packed parameters,
 // and a program for every shape of chunk, compiled when it is first needed. It is safe for
-// concurrent use. A Worker scores one utterance after the other in its own memory, for one
-// goroutine at a time; any number of workers may share a Scorer. Scorer.Run scores a stream of
-// utterances with several workers, and returns the results in order; Scorer.RunRows hands them out
-// piece by piece. Tables reads such a stream from Kaldi's tables, for one goroutine.
+// concurrent use. Scorer.Run scores a stream of utterances with several workers, and returns the
+// results in order; Scorer.RunRows hands them out piece by piece. Tables reads such a stream from
+// Kaldi's tables, for one goroutine.
 //
 // A Streamer holds what live streams share. A Stream takes frames as they come and gives rows as
 // soon as they can be computed, as Kaldi's looped decodables do, in the goroutine of its caller. A

@@ -20,11 +20,9 @@ type Load struct {
 	Streams int
 	// Audio is what each stream has.
 	Audio time.Duration
-	// Rate says how fast frames come: 1 is real time, with a frame every FrameShift, and 2 is twice
+	// Rate says how fast frames come: 1 is real time, with a frame every 10 ms, and 2 is twice
 	// as fast. 0 means that they are all there from the beginning.
 	Rate float64
-	// FrameShift is the time from frame to frame. 0 means 10 ms.
-	FrameShift time.Duration
 	// Packet is the number of frames that arrive together, when the last of them is complete. 0
 	// means 1.
 	Packet int
@@ -66,25 +64,26 @@ func (l *Load) check() error {
 	case l.Streams < 1 || l.Streams > 1<<16:
 		return fmt.Errorf("%w: %d streams; there may be 1 to %d", ErrOptions, l.Streams, 1<<16)
 	case frames < 1 || frames > 1<<30:
-		return fmt.Errorf("%w: %v of audio, with a frame every %v", ErrOptions, l.Audio, l.shift())
+		return fmt.Errorf("%w: %v of audio, with a frame every %v", ErrOptions, l.Audio, frameShift)
 	case math.IsNaN(l.Rate) || l.Rate < 0 || l.Rate > 1e6:
 		return fmt.Errorf("%w: a rate of %g; it may be 0 to 10⁶", ErrOptions, l.Rate)
-	case l.FrameShift < 0 || l.Packet < 0 || l.Packet > maxChunk || l.IvectorPeriod < 0:
-		return fmt.Errorf("%w: a frame every %v, %d in a packet, an i-vector every %d", ErrOptions, l.FrameShift, l.Packet, l.IvectorPeriod)
+	case l.Packet < 0 || l.Packet > maxChunk || l.IvectorPeriod < 0:
+		return fmt.Errorf("%w: %d frames in a packet, an i-vector every %d", ErrOptions, l.Packet, l.IvectorPeriod)
 	}
 	return nil
 }
 
-func (l *Load) shift() time.Duration { return cmp.Or(l.FrameShift, 10*time.Millisecond) }
+// frameShift is the time from frame to frame.
+const frameShift = 10 * time.Millisecond
 
-func (l *Load) frames() int { return int(l.Audio / l.shift()) }
+func (l *Load) frames() int { return int(l.Audio / frameShift) }
 
 // ChunkTime returns the time in which the frames of a chunk come. It is 0 if they are all there.
 func (s *Streamer) ChunkTime(l Load) time.Duration {
 	if l.Rate == 0 {
 		return 0
 	}
-	return time.Duration(float64(s.chunk) * float64(l.shift()) / l.Rate)
+	return time.Duration(float64(s.chunk) * float64(frameShift) / l.Rate)
 }
 
 // Measure runs a load on the batcher. Streams begin at different times within a chunk. Times are
@@ -191,7 +190,7 @@ func (s *loadStream) due(frame int) time.Time {
 	}
 	packet := cmp.Or(s.load.Packet, 1)
 	last := min((frame/packet+1)*packet, s.load.frames())
-	return s.start.Add(time.Duration(float64(last) * float64(s.load.shift()) / s.load.Rate))
+	return s.start.Add(time.Duration(float64(last) * float64(frameShift) / s.load.Rate))
 }
 
 // send hands n frames to the stream, and the i-vectors that come before them.
@@ -240,14 +239,14 @@ func (st *Stream) bytes() int {
 	return 4*(cap(st.state)+cap(st.frames)+cap(st.ivectors)+cap(st.out.Data)) + 8*cap(st.since)
 }
 
-// Slack is how much longer than a chunk rows may take in a load that MostStreams accepts: 99 of 100
+// slack is how much longer than a chunk rows may take in a load that MostStreams accepts: 99 of 100
 // have to come within that.
-const Slack = 50 * time.Millisecond
+const slack = 50 * time.Millisecond
 
 // Holds reports whether the batcher bore the load: nothing is lost, and 99 of 100 rows came at most
-// Slack after the time of a chunk.
+// slack after the time of a chunk.
 func (r *LoadReport) Holds(s *Streamer) bool {
-	return !r.Behind && r.Rows == r.Wanted && r.Latency.P99 <= s.ChunkTime(r.Load)+Slack
+	return !r.Behind && r.Rows == r.Wanted && r.Latency.P99 <= s.ChunkTime(r.Load)+slack
 }
 
 // MostStreams looks for the largest number of streams that the batcher holds, to two percent, and
@@ -258,14 +257,14 @@ func (b *Batcher) MostStreams(ctx context.Context, l Load, tried func(*LoadRepor
 		return nil, fmt.Errorf("%w: with a rate of 0, streams of any number come as fast as they can", ErrOptions)
 	}
 	fast := l
-	fast.Streams, fast.Rate, fast.Audio = b.opts.MaxStreams, 0, 4*time.Duration(b.s.chunk)*l.shift()
+	fast.Streams, fast.Rate, fast.Audio = b.opts.MaxStreams, 0, 4*time.Duration(b.s.chunk)*frameShift
 	first, err := b.Measure(ctx, fast)
 	if err != nil {
 		return nil, err
 	}
 	// More than the processor can compute is too much for certain.
 	perSecond := float64(first.Frames) / first.Elapsed.Seconds()
-	estimate := perSecond * l.shift().Seconds() / l.Rate
+	estimate := perSecond * frameShift.Seconds() / l.Rate
 	low, high := 0, min(int(2*estimate)+2, 1<<16)
 	var best *LoadReport
 	l.GiveUp = b.s.ChunkTime(l) + time.Second

@@ -52,7 +52,7 @@ func TestMeasure(t *testing.T) {
 		t.Errorf("a stream that is too late: %+v, %v", r, err)
 	}
 	for _, l := range []decodable.Load{{}, {Streams: 1}, {Streams: -1, Audio: time.Second}, {Streams: 1, Audio: time.Second, Rate: -1}, {Streams: 1, Audio: time.Second, Rate: math.NaN()},
-		{Streams: 1 << 20, Audio: time.Second}, {Streams: 1, Audio: time.Second, Packet: -1}, {Streams: 1, Audio: time.Second, IvectorPeriod: -1}, {Streams: 1, Audio: time.Second, FrameShift: -1}} {
+		{Streams: 1 << 20, Audio: time.Second}, {Streams: 1, Audio: time.Second, Packet: -1}, {Streams: 1, Audio: time.Second, IvectorPeriod: -1}} {
 		if _, err := b.Measure(t.Context(), l); !errors.Is(err, decodable.ErrOptions) {
 			t.Errorf("%+v: %v", l, err)
 		}

@@ -101,7 +101,7 @@ func (t *Tables) Utterances() iter.Seq2[Utterance, error] {
 	return func(yield func(Utterance, error) bool) {
 		for {
 			for t.next() {
-				u := Utterance{Key: t.features.Key(), Features: matrix(t.features.Value()), tables: t}
+				u := Utterance{Key: t.features.Key(), Features: kernel.Matrix(t.features.Value()), tables: t}
 				t.note()
 				if !yield(u, t.addIvectors(&u)) {
 					return
@@ -154,10 +154,6 @@ func (u *Utterance) release() {
 	case u.tables.spare <- v:
 	default:
 	}
-}
-
-func matrix(m kaldiio.Matrix) kernel.Matrix {
-	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}
 }
 
 // note records the position in the features.
@@ -231,7 +227,7 @@ func (t *Tables) addIvectors(u *Utterance) error {
 	if err == nil && (!ok || m.Rows == 0) {
 		err = fmt.Errorf("%w for %s in %s", ErrIvector, u.Key, t.names.OnlineIvectors)
 	}
-	u.OnlineIvectors = matrix(m)
+	u.OnlineIvectors = kernel.Matrix(m)
 	return err
 }
 

@@ -22,12 +22,11 @@ type Utterance struct {
 	tables *Tables // that it is from, or nil
 }
 
-// A Worker scores utterances, one at a time. It reuses memory.
-type Worker struct {
+// A worker scores utterances, one at a time. It reuses memory.
+type worker struct {
 	s         *Scorer
 	workspace exec.Workspace
 	computers map[*exec.Program]*exec.Computer
-	batches   []batch
 	features  []float32 // of the chunks of a batch, if they can't be read in place
 	ivectors  []float32
 	busy      time.Duration
@@ -37,28 +36,9 @@ type Worker struct {
 // their last chunks have many shapes.
 const maxComputers = 16
 
-// NewWorker returns a Worker for one goroutine.
-func (s *Scorer) NewWorker() *Worker {
-	return &Worker{s: s, computers: make(map[*exec.Program]*exec.Computer)}
-}
-
-// Score returns the output of the network for an utterance, a row per Options.FrameSubsampling
-// frames. It uses the memory of out if that is large enough. The error wraps ErrEmpty, ErrDim or
-// ErrIvector, or is one of compile.Compile, of an optimizer, or of exec.Computer. The worker can
-// score other utterances after an error.
-func (w *Worker) Score(ctx context.Context, u Utterance, out kernel.Matrix) (kernel.Matrix, error) {
-	var err error
-	if w.batches, err = w.s.appendCut(&u, w.batches[:0]); err != nil {
-		return kernel.Matrix{}, err
-	}
-	out.Rows, out.Cols, out.Stride = w.s.rows(u.Features.Rows), w.s.outputs, w.s.outputs
-	out.Data = resize(out.Data, out.Rows*out.Cols)
-	for _, b := range w.batches {
-		if err := w.score(ctx, &u, b, kernel.Rows(out, b.first, b.rows*b.sequences)); err != nil {
-			return kernel.Matrix{}, err
-		}
-	}
-	return out, nil
+// newWorker returns a worker for one goroutine.
+func (s *Scorer) newWorker() *worker {
+	return &worker{s: s, computers: make(map[*exec.Program]*exec.Computer)}
 }
 
 // accepts returns an error if an utterance doesn't fit a network with a number of features and
@@ -138,11 +118,11 @@ func (s *Scorer) appendCut(u *Utterance, dst []batch) ([]batch, error) {
 }
 
 func (s *Scorer) outputShape(frames int) (rows, cols int) { return s.rows(frames), s.outputs }
-func (s *Scorer) newStaff() staff                         { return s.NewWorker() }
+func (s *Scorer) newStaff() staff                         { return s.newWorker() }
 func (s *Scorer) window(workers int) int                  { return 2*workers + 1 }
 
 // begin makes the programs for all pieces of an utterance, if they can be kept together.
-func (w *Worker) begin(ctx context.Context, pieces []batch) error {
+func (w *worker) begin(ctx context.Context, pieces []batch) error {
 	var shapes [8]shape
 	n := 0
 	for _, b := range pieces {
@@ -163,10 +143,10 @@ func (w *Worker) begin(ctx context.Context, pieces []batch) error {
 	return nil
 }
 
-func (w *Worker) used() (busy time.Duration, bytes int64) { return w.busy, w.workspace.MaxBytes() }
+func (w *worker) used() (busy time.Duration, bytes int64) { return w.busy, w.workspace.MaxBytes() }
 
 // score computes the chunks of a batch into out.
-func (w *Worker) score(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error {
+func (w *worker) score(ctx context.Context, u *Utterance, b batch, out kernel.Matrix) error {
 	p, c, err := w.computer(ctx, b.shape)
 	if err != nil {
 		return err
@@ -202,7 +182,7 @@ func (w *Worker) score(ctx context.Context, u *Utterance, b batch, out kernel.Ma
 }
 
 // computer returns the program for chunks of a shape, and a computer for it.
-func (w *Worker) computer(ctx context.Context, s shape) (*exec.Program, *exec.Computer, error) {
+func (w *worker) computer(ctx context.Context, s shape) (*exec.Program, *exec.Computer, error) {
 	p, err := w.s.programs.get(ctx, s)
 	if err != nil {
 		return nil, nil, err
@@ -224,7 +204,7 @@ func (w *Worker) computer(ctx context.Context, s shape) (*exec.Program, *exec.Co
 
 // input returns the features of the chunks of a batch, one below the other. The first and the last
 // frame of the utterance are repeated beyond its ends.
-func (w *Worker) input(features kernel.Matrix, b batch) kernel.Matrix {
+func (w *worker) input(features kernel.Matrix, b batch) kernel.Matrix {
 	first, frames := b.first*w.s.step-b.left, b.frames(w.s.step)
 	if b.sequences == 1 && first >= 0 && first+frames <= features.Rows {
 		return kernel.Rows(features, first, frames)
@@ -248,7 +228,7 @@ const lateIvector = 50
 
 // ivector returns an i-vector for each chunk of a batch: that of the utterance, or the latest one
 // in the middle of the chunk.
-func (w *Worker) ivector(u *Utterance, b batch) (kernel.Matrix, error) {
+func (w *worker) ivector(u *Utterance, b batch) (kernel.Matrix, error) {
 	dim := w.s.ivector
 	w.ivectors = resize(w.ivectors, b.sequences*dim)
 	for n := range b.sequences {

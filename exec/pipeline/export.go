@@ -51,7 +51,7 @@ func Export(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, opt *
 // number of them, and which one follows the last. Inputs state.0, state.1 and so on are what a chunk
 // takes over, and outputs next.0, next.1 are what becomes of them for the chunk that follows.
 func ExportLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Request, opt *optdb.Optimizer) (models []*onnx.Model, start int, err error) {
-	l, err := DivideLoop(nn, requests)
+	l, err := divideLoop(nn, requests)
 	if err != nil {
 		return nil, 0, err
 	}

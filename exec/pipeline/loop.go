@@ -28,7 +28,7 @@ type Loop struct {
 
 // A LoopChunk is the computation for a chunk.
 type LoopChunk struct {
-	Computation *computation.Computation // nil in a loop of DivideLoop
+	Computation *computation.Computation // nil in a loop of divideLoop
 	Program     *lower.Program           // the values of the computation; nil in a loop of BuildLoop
 	Request     *computation.Request     // without what is carried; times are those of an early chunk
 	Taken       []LoopCarry              // what it needs of earlier chunks
@@ -45,7 +45,7 @@ type LoopCarry struct {
 // BuildLoop compiles a loop for the requests of the first three chunks, see compile.Looped, and
 // optimizes each computation by itself. opt may be nil.
 func BuildLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Request, opt *optdb.Optimizer) (*Loop, error) {
-	l, err := DivideLoop(nn, requests)
+	l, err := divideLoop(nn, requests)
 	if err != nil {
 		return nil, err
 	}
@@ -59,9 +59,9 @@ func BuildLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Req
 	return l, nil
 }
 
-// DivideLoop compiles a loop for the requests of the first three chunks, see compile.Looped, as a
+// divideLoop compiles a loop for the requests of the first three chunks, see compile.Looped, as a
 // program of values for each chunk.
-func DivideLoop(nn *nnet3.Nnet, requests [3]*computation.Request) (*Loop, error) {
+func divideLoop(nn *nnet3.Nnet, requests [3]*computation.Request) (*Loop, error) {
 	c, err := compile.Looped(nn, requests, compile.Options{DebugInfo: true})
 	if err != nil {
 		return nil, err

@@ -151,7 +151,7 @@ func readMatrix(folder fs.FS, name, file string) (kernel.Matrix, error) {
 		return kernel.Matrix{}, err
 	}
 	m, err := r.Matrix()
-	return kernel.Matrix{Rows: m.Rows, Cols: m.Cols, Stride: m.Stride, Data: m.Data}, err
+	return kernel.Matrix(m), err
 }
 
 // Find returns the folders of cases, relative to root and in alphabetical order: dir itself if it

@@ -12,15 +12,15 @@ import (
 
 // Errors that the errors of this package wrap.
 var (
-	// ErrBadRequest means that a request contradicts the network or itself.
-	ErrBadRequest = errors.New("bad request")
+	// errBadRequest means that a request contradicts the network or itself.
+	errBadRequest = errors.New("bad request")
 	// ErrNotComputable means that the inputs don't suffice for the outputs. See
 	// *NotComputableError.
 	ErrNotComputable = errors.New("not computable from the inputs")
 	// ErrUnbounded means that following the dependencies of the outputs did not end.
 	ErrUnbounded = errors.New("endless dependencies")
-	// ErrCyclic means that rows depend on each other in a circle.
-	ErrCyclic = errors.New("rows depend on each other in a circle")
+	// errCyclic means that rows depend on each other in a circle.
+	errCyclic = errors.New("rows depend on each other in a circle")
 )
 
 // Options are options of a compilation. The zero value suits most callers.
@@ -39,8 +39,8 @@ type Options struct {
 
 // Compile returns the commands that compute the outputs of a request from its inputs and, if the
 // request asks for them, derivatives. The commands are as plain as possible: one step after the
-// other, nothing shared, nothing in place. An optimizer makes them fast. Errors wrap ErrBadRequest,
-// ErrNotComputable (as *NotComputableError), ErrUnbounded, ErrCyclic or nnet3.ErrNetwork.
+// other, nothing shared, nothing in place. An optimizer makes them fast. Errors wrap errBadRequest,
+// ErrNotComputable (as *NotComputableError), ErrUnbounded, errCyclic or nnet3.ErrNetwork.
 func Compile(nn *nnet3.Nnet, req *computation.Request, opts Options) (*computation.Computation, error) {
 	return CompileContext(context.Background(), nn, req, opts)
 }
@@ -67,14 +67,14 @@ func Segments(nn *nnet3.Nnet, requests []*computation.Request, opts Options) (*c
 
 func (net *network) compile(ctx context.Context, requests []*computation.Request, opts Options) (*computation.Computation, error) {
 	if len(requests) == 0 {
-		return nil, fmt.Errorf("%w: no request", ErrBadRequest)
+		return nil, fmt.Errorf("%w: no request", errBadRequest)
 	}
 	for i, req := range requests {
 		if err := net.checkRequest(req); err != nil {
 			return nil, inSegment(err, i, len(requests))
 		}
 		if len(requests) > 1 && wantsDerivatives(req) {
-			return nil, inSegment(fmt.Errorf("%w: a request among several can't have derivatives", ErrBadRequest), i, len(requests))
+			return nil, inSegment(fmt.Errorf("%w: a request among several can't have derivatives", errBadRequest), i, len(requests))
 		}
 	}
 	if len(requests) == 1 {

@@ -95,19 +95,19 @@ func TestBadRequests(t *testing.T) {
 	} {
 		req := good()
 		spoil(req)
-		if _, err := Compile(nn, req, Options{}); !errors.Is(err, ErrBadRequest) {
+		if _, err := Compile(nn, req, Options{}); !errors.Is(err, errBadRequest) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := Compile(nn, nil, Options{}); !errors.Is(err, ErrBadRequest) {
+	if _, err := Compile(nn, nil, Options{}); !errors.Is(err, errBadRequest) {
 		t.Errorf("nil: %v", err)
 	}
-	if _, err := Segments(nn, nil, Options{}); !errors.Is(err, ErrBadRequest) {
+	if _, err := Segments(nn, nil, Options{}); !errors.Is(err, errBadRequest) {
 		t.Errorf("no segments: %v", err)
 	}
 	withDeriv := good()
 	withDeriv.Outputs[0].HasDeriv = true
-	if _, err := Segments(nn, []*computation.Request{withDeriv, good()}, Options{}); !errors.Is(err, ErrBadRequest) {
+	if _, err := Segments(nn, []*computation.Request{withDeriv, good()}, Options{}); !errors.Is(err, errBadRequest) {
 		t.Errorf("derivatives in segments: %v", err)
 	}
 }
@@ -199,13 +199,13 @@ func TestManySequences(t *testing.T) {
 func TestLargeMatrices(t *testing.T) {
 	wide := parse(t, "input-node name=input dim=2147483647", "output-node name=output input=input")
 	_, err := Compile(wide, ask(rowsOf{"input": at(1, 0, 40)}, rowsOf{"output": at(1, 0, 40)}), Options{})
-	if !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), `"input" would have a matrix of 40 rows and 2147483647 columns`) {
+	if !errors.Is(err, errBadRequest) || !strings.Contains(err.Error(), `"input" would have a matrix of 40 rows and 2147483647 columns`) {
 		t.Error(err)
 	}
 	long := parse(t, "input-node name=input dim=1", "component name=a type=NoOpComponent dim=1",
 		"component-node name=a component=a input=Failover(input, Sum(Offset(a, -1)))", "output-node name=output input=Offset(a, 10000)")
 	_, err = Compile(long, ask(rowsOf{"input": at(50000, 0, 1)}, rowsOf{"output": at(50000, 0, 1)}), Options{})
-	if !errors.Is(err, ErrBadRequest) || !strings.Contains(err.Error(), "50000 sequences") {
+	if !errors.Is(err, errBadRequest) || !strings.Contains(err.Error(), "50000 sequences") {
 		t.Error(err)
 	}
 }
@@ -295,7 +295,7 @@ func TestCyclic(t *testing.T) {
 		"dim-range-node name=r input-node=a dim=2 dim-offset=0",
 		"output-node name=output input=a")
 	_, err := Compile(both, ask(rowsOf{"input": at(1, 0, 4)}, rowsOf{"output": at(1, 0, 4)}), Options{})
-	if !errors.Is(err, ErrCyclic) {
+	if !errors.Is(err, errCyclic) {
 		t.Errorf("past and future: %v", err)
 	}
 	self := parse(t,
@@ -450,7 +450,7 @@ func TestSegments(t *testing.T) {
 		t.Errorf("%+v", n)
 	}
 	requests[1].Outputs[0].Indexes[0].T = 2
-	if _, err := Segments(nn, requests, Options{}); !errors.Is(err, ErrBadRequest) {
+	if _, err := Segments(nn, requests, Options{}); !errors.Is(err, errBadRequest) {
 		t.Errorf("an output asked for twice: %v", err)
 	}
 }

@@ -82,10 +82,10 @@ func (e *emitter) reserve() error {
 		}
 		n := e.steps[i].rows.count
 		if cols := e.net.nodes[e.steps[i].node].dim; n > computation.MaxElements/max(cols, 1) {
-			return fmt.Errorf("%w: node %q would have a matrix of %d rows and %d columns; ask for fewer rows at once", ErrBadRequest, e.net.name(e.steps[i].node), n, cols)
+			return fmt.Errorf("%w: node %q would have a matrix of %d rows and %d columns; ask for fewer rows at once", errBadRequest, e.net.name(e.steps[i].node), n, cols)
 		}
 		if rows += n; rows > 2*maxRows { // a row of a component is also a row of its input
-			return fmt.Errorf("%w: more than %d rows to compute, those of all %d sequences; ask for fewer at once", ErrBadRequest, 2*maxRows, len(e.lanes))
+			return fmt.Errorf("%w: more than %d rows to compute, those of all %d sequences; ask for fewer at once", errBadRequest, 2*maxRows, len(e.lanes))
 		}
 	}
 	c := e.comp

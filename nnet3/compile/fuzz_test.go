@@ -84,7 +84,7 @@ func fuzzContext(t *testing.T, nn *nnet3.Nnet) {
 			req.Outputs = append(req.Outputs, spec)
 		}
 	}
-	if _, err := Compile(nn, req, Options{MaxCindexes: 1 << 18}); errors.Is(err, ErrNotComputable) || errors.Is(err, ErrBadRequest) {
+	if _, err := Compile(nn, req, Options{MaxCindexes: 1 << 18}); errors.Is(err, ErrNotComputable) || errors.Is(err, errBadRequest) {
 		t.Fatalf("context %d and %d, chunk of %d: %v", left, right, frames, err)
 	}
 }

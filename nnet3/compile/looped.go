@@ -37,7 +37,7 @@ func ChunkSize(nn *nnet3.Nnet, subsampling, advised int) int {
 // becomes Round(ivector, period). The network shares the components of nn. It may be nn itself.
 func WithIvectorPeriod(nn *nnet3.Nnet, period int) (*nnet3.Nnet, error) {
 	if period <= 0 {
-		return nil, fmt.Errorf("%w: an i-vector period of %d frames", ErrBadRequest, period)
+		return nil, fmt.Errorf("%w: an i-vector period of %d frames", errBadRequest, period)
 	}
 	changed := false
 	replace := func(f descriptor.Forward) descriptor.Forward {
@@ -78,10 +78,10 @@ func LoopedRequests(nn *nnet3.Nnet, cfg LoopedConfig) ([3]*computation.Request, 
 	}
 	if chunk <= 0 || chunk%step != 0 || period < 0 || cfg.LeftContext < 0 || cfg.RightContext < 0 {
 		return requests, fmt.Errorf("%w: chunks of %d frames with every %d. wanted, i-vectors every %d, context %d and %d",
-			ErrBadRequest, chunk, step, period, cfg.LeftContext, cfg.RightContext)
+			errBadRequest, chunk, step, period, cfg.LeftContext, cfg.RightContext)
 	}
 	if frames := cfg.LeftContext + chunk + cfg.RightContext; max(frames, sequences, chunk, cfg.LeftContext, cfg.RightContext) > maxLoopedFrames || frames*sequences > maxLoopedFrames {
-		return requests, fmt.Errorf("%w: %d sequences of %d frames; at most %d frames in all can go into a chunk", ErrBadRequest, sequences, frames, maxLoopedFrames)
+		return requests, fmt.Errorf("%w: %d sequences of %d frames; at most %d frames in all can go into a chunk", errBadRequest, sequences, frames, maxLoopedFrames)
 	}
 	hasIvector := nn.NodeIndex(ivectorName) >= 0
 	spec := func(name string, times []int) computation.IoSpecification {
@@ -246,11 +246,11 @@ func forwardReach(f *descriptor.Forward) int {
 // shiftBetween returns the distance in time between two requests that are otherwise the same.
 func shiftBetween(a, b *computation.Request) (int32, error) {
 	if a == nil || b == nil || len(a.Outputs) == 0 || len(b.Outputs) == 0 || len(a.Outputs[0].Indexes) == 0 || len(b.Outputs[0].Indexes) == 0 {
-		return 0, fmt.Errorf("%w: a loop needs requests with outputs", ErrBadRequest)
+		return 0, fmt.Errorf("%w: a loop needs requests with outputs", errBadRequest)
 	}
 	shift := b.Outputs[0].Indexes[0].T - a.Outputs[0].Indexes[0].T
 	if shift <= 0 || !b.Equal(shifted(a, shift)) {
-		return 0, fmt.Errorf("%w: in a loop the third request must be the second one at a later time", ErrBadRequest)
+		return 0, fmt.Errorf("%w: in a loop the third request must be the second one at a later time", errBadRequest)
 	}
 	return shift, nil
 }

@@ -229,7 +229,7 @@ func (p *phaser) stuck(ep *epoch) error {
 		for _, v := range p.ofNode(node) {
 			if p.blocks[v] > 0 {
 				return fmt.Errorf("%w: %s depends on itself: the recurrence needs the past and the future at once, or the same time",
-					ErrCyclic, p.net.cindexName(p.graph.vertices[v].Cindex))
+					errCyclic, p.net.cindexName(p.graph.vertices[v].Cindex))
 			}
 		}
 	}

@@ -23,10 +23,10 @@ type ioRows struct {
 // checkRequest checks a request, except for whether its outputs are computable.
 func (net *network) checkRequest(req *computation.Request) error {
 	if req == nil {
-		return fmt.Errorf("%w: no request", ErrBadRequest)
+		return fmt.Errorf("%w: no request", errBadRequest)
 	}
 	if len(req.Outputs) == 0 {
-		return fmt.Errorf("%w: no outputs are asked for", ErrBadRequest)
+		return fmt.Errorf("%w: no outputs are asked for", errBadRequest)
 	}
 	seen := make(map[string]bool, len(req.Inputs)+len(req.Outputs))
 	check := func(specs []computation.IoSpecification, what string, valid func(n *node) bool) error {
@@ -35,18 +35,18 @@ func (net *network) checkRequest(req *computation.Request) error {
 			i := net.nn.NodeIndex(spec.Name)
 			switch {
 			case i < 0:
-				return fmt.Errorf("%w: the network has no node %q%s", ErrBadRequest, fileio.Excerpt(spec.Name, 0), net.suggest(spec.Name, valid))
+				return fmt.Errorf("%w: the network has no node %q%s", errBadRequest, fileio.Excerpt(spec.Name, 0), net.suggest(spec.Name, valid))
 			case !valid(&net.nodes[i]):
-				return fmt.Errorf("%w: node %q can't be an %s%s", ErrBadRequest, fileio.Excerpt(spec.Name, 0), what, net.suggest(spec.Name, valid))
+				return fmt.Errorf("%w: node %q can't be an %s%s", errBadRequest, fileio.Excerpt(spec.Name, 0), what, net.suggest(spec.Name, valid))
 			case seen[spec.Name]:
-				return fmt.Errorf("%w: %q is named twice", ErrBadRequest, fileio.Excerpt(spec.Name, 0))
+				return fmt.Errorf("%w: %q is named twice", errBadRequest, fileio.Excerpt(spec.Name, 0))
 			case len(spec.Indexes) == 0:
-				return fmt.Errorf("%w: %s %q has no indexes", ErrBadRequest, what, fileio.Excerpt(spec.Name, 0))
+				return fmt.Errorf("%w: %s %q has no indexes", errBadRequest, what, fileio.Excerpt(spec.Name, 0))
 			}
 			seen[spec.Name] = true
 			for _, ix := range spec.Indexes {
 				if ix.T == index.NoTime {
-					return fmt.Errorf("%w: %s %q has an index without time, %v", ErrBadRequest, what, fileio.Excerpt(spec.Name, 0), ix)
+					return fmt.Errorf("%w: %s %q has an index without time, %v", errBadRequest, what, fileio.Excerpt(spec.Name, 0), ix)
 				}
 			}
 		}
@@ -60,7 +60,7 @@ func (net *network) checkRequest(req *computation.Request) error {
 	}
 	wanted := req.NeedModelDerivative || slices.ContainsFunc(req.Inputs, hasDeriv)
 	if wanted && !slices.ContainsFunc(req.Outputs, hasDeriv) {
-		return fmt.Errorf("%w: derivatives are asked for, but no output has one to start from (HasDeriv)", ErrBadRequest)
+		return fmt.Errorf("%w: derivatives are asked for, but no output has one to start from (HasDeriv)", errBadRequest)
 	}
 	return nil
 }
@@ -112,7 +112,7 @@ func isRegular(requests []*computation.Request, l lanes) bool {
 }
 
 // errIrregular means that the sequences of a request differ and can't be lanes.
-var errIrregular = fmt.Errorf("%w: sequences differ", ErrBadRequest)
+var errIrregular = fmt.Errorf("%w: sequences differ", errBadRequest)
 
 // addAll adds inputs or outputs to the graph.
 func (b *builder) addAll(specs []computation.IoSpecification, l lanes, enter func(int32, index.Index) (int32, bool)) ([]ioRows, error) {
@@ -135,7 +135,7 @@ func (b *builder) addRows(indexes []index.Index, node int32, l lanes, enter func
 		for i, ix := range indexes {
 			v, isNew := enter(node, ix)
 			if !isNew {
-				return rows{}, fmt.Errorf("%w: index %v is given or wanted already", ErrBadRequest, ix)
+				return rows{}, fmt.Errorf("%w: index %v is given or wanted already", errBadRequest, ix)
 			}
 			vertices[i] = v
 		}

@@ -14,8 +14,8 @@ var (
 	ErrConfig = errors.New("bad component configuration")
 	// ErrShape means that a matrix or a precomputed value handed to a component does not fit it.
 	ErrShape = errors.New("matrix does not fit the component")
-	// ErrDerived means that a derived component was to be configured, read or written.
-	ErrDerived = errors.New("a derived component belongs to a computation, not to a model")
+	// errDerived means that a derived component was to be configured, read or written.
+	errDerived = errors.New("a derived component belongs to a computation, not to a model")
 )
 
 // Component is a function from a matrix to a matrix, with parameters, that can be written to a

@@ -226,7 +226,7 @@ func (c *compositeComponent) parts(rows int, f func(first, n int) error) error {
 // output returns scratch memory for the output of a component.
 func output(w *Workspace, c Component, rows int) kernel.Matrix {
 	if c.Properties().Has(PropagateAdds) {
-		return w.ZeroMatrix(rows, c.OutputDim())
+		return w.zeroMatrix(rows, c.OutputDim())
 	}
 	return w.Matrix(rows, c.OutputDim())
 }
@@ -311,7 +311,7 @@ func (c *compositeComponent) backprop(w *Workspace, pass BackwardPass, u *compos
 		dx := pass.InDeriv
 		if i > 0 {
 			// Zeros, because the component may add to it.
-			dx = w.ZeroMatrix(rows, part.InputDim())
+			dx = w.zeroMatrix(rows, part.InputDim())
 		}
 		err := Backprop(part.(Backpropper), w, BackwardPass{
 			InValue: values[i], OutValue: values[i+1], Memo: memos[i], OutDeriv: dy, ToUpdate: to, InDeriv: dx,

@@ -55,7 +55,7 @@ func TestPropagateProperties(t *testing.T) {
 		if id, ok := k.c.(Identity); ok && id.IsIdentity() && !equalBits(want, k.in) {
 			t.Error("the identity doesn't copy its input")
 		}
-		if p.Has(ReordersIndexes) {
+		if p.Has(reordersIndexes) {
 			t.Error("the component wants to reorder its indexes")
 		}
 		if _, ok := k.c.(StatsStorer); ok != p.Has(StoresStats) && k.name != "BatchNormComponent" {

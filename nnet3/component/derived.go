@@ -21,7 +21,7 @@ func (d *derived) InputDim() int { return d.base.InputDim() }
 func (d *derived) OutputDim() int { return d.base.OutputDim() }
 
 // Init reports an error: config lines don't make derived components.
-func (d *derived) Init(cfg *ConfigLine) { cfg.fail(ErrDerived) }
+func (d *derived) Init(cfg *ConfigLine) { cfg.fail(errDerived) }
 
 // Fields reports an error: derived components are not written.
 func (d *derived) Fields(f *Fields) { f.derived() }

@@ -15,7 +15,7 @@ import (
 
 // DerivedText returns how a derived component is made, as text that [ParseDerived] reads. name
 // returns the name of a component that it is made from, which is not empty and has no space,
-// equals sign or bracket. The error wraps ErrDerived if c is not one of this package.
+// equals sign or bracket. The error wraps errDerived if c is not one of this package.
 func DerivedText(c Component, name func(Component) (string, error)) (string, error) {
 	t := &derivation{name: name}
 	switch c := c.(type) {
@@ -39,7 +39,7 @@ func DerivedText(c Component, name func(Component) (string, error)) (string, err
 		t.word("product")
 		t.product(c)
 	default:
-		return "", fmt.Errorf("%w: a %s has no text", ErrDerived, c.Type())
+		return "", fmt.Errorf("%w: a %s has no text", errDerived, c.Type())
 	}
 	return strings.Join(t.words, " "), t.err
 }
@@ -102,7 +102,7 @@ func (t *derivation) product(p *Product) {
 	for i, b := range p.blocks {
 		from, col, ok := locate(b.w, sources)
 		if !ok && t.err == nil {
-			t.err = fmt.Errorf("%w: block %d of %s is not a part of the parameters of its base", ErrDerived, i, p.Type())
+			t.err = fmt.Errorf("%w: block %d of %s is not a part of the parameters of its base", errDerived, i, p.Type())
 		}
 		blocks[i] = [5]int32{int32(from), int32(col), int32(b.w.m.Cols), int32(b.col), 0}
 		if b.goesOn {
@@ -145,7 +145,7 @@ func locate(w *weights, sources []*weights) (from, col int, ok bool) {
 }
 
 // ParseDerived returns the component that [DerivedText] described. find returns the component of a
-// name. The error wraps ErrDerived if the text does not describe one.
+// name. The error wraps errDerived if the text does not describe one.
 func ParseDerived(text string, find func(name string) (Component, error)) (Component, error) {
 	kind, rest, _ := strings.Cut(text, " ")
 	words, err := wordsOf(rest)
@@ -184,7 +184,7 @@ func ParseDerived(text string, find func(name string) (Component, error)) (Compo
 	case kind == "product":
 		c = d.product(base)
 	default:
-		return nil, fmt.Errorf("%w: no kind %q", ErrDerived, fileio.Excerpt(kind, 0))
+		return nil, fmt.Errorf("%w: no kind %q", errDerived, fileio.Excerpt(kind, 0))
 	}
 	if d.err == nil {
 		for _, w := range d.words {
@@ -205,7 +205,7 @@ func wordsOf(text string) ([]string, error) {
 		if open := strings.IndexByte(text, '['); open >= 0 && (end < 0 || open < end) {
 			shut := strings.IndexByte(text, ']')
 			if shut < open || shut+1 < len(text) && text[shut+1] != ' ' {
-				return nil, fmt.Errorf("%w: a bracket is not closed", ErrDerived)
+				return nil, fmt.Errorf("%w: a bracket is not closed", errDerived)
 			}
 			end = shut + 1
 		}
@@ -228,7 +228,7 @@ type description struct {
 
 func (d *description) fail(format string, args ...any) {
 	if d.err == nil {
-		d.err = fmt.Errorf("%w: %s: %s", ErrDerived, fileio.Excerpt(d.kind, 0), fmt.Sprintf(format, args...))
+		d.err = fmt.Errorf("%w: %s: %s", errDerived, fileio.Excerpt(d.kind, 0), fmt.Sprintf(format, args...))
 	}
 }
 

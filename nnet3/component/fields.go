@@ -270,7 +270,7 @@ func Skip[T any](f *Fields, field func(token string, v *T), token string) {
 // derived is all that a derived component visits. It can't be read or written.
 func (f *Fields) derived() {
 	f.shared = true
-	f.fail(ErrDerived)
+	f.fail(errDerived)
 }
 
 // part visits component number n of a composite.

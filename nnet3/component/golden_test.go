@@ -183,7 +183,7 @@ func settings(c Component) string {
 	return strings.Join(kept, ", ")
 }
 
-// TestPropertiesOfModels checks that the properties are Kaldi's, except for ReordersIndexes.
+// TestPropertiesOfModels checks that the properties are Kaldi's, except for reordersIndexes.
 func TestPropertiesOfModels(t *testing.T) {
 	checked := 0
 	for _, file := range models(t) {
@@ -211,7 +211,7 @@ func TestPropertiesOfModels(t *testing.T) {
 					continue
 				}
 				checked++
-				if want := k.Props &^ ReordersIndexes; c.Properties() != want || c.InputDim() != k.In || c.OutputDim() != k.Out {
+				if want := k.Props &^ reordersIndexes; c.Properties() != want || c.InputDim() != k.In || c.OutputDim() != k.Out {
 					return fmt.Errorf("%s: %s %s (%d -> %d): properties %v, want %v (%d -> %d)",
 						file, name, c.Type(), c.InputDim(), c.OutputDim(), c.Properties(), want, k.In, k.Out)
 				}

@@ -123,7 +123,7 @@ func (b *lstmBackward) block(block int, scratch []float32) {
 // how many units of each kind are in need. For a tanh it is a factor of y, for a sigmoid, whose middle
 // is 1/2, of y - 1/2.
 func (c *lstmNonlinearityComponent) repairs(w *Workspace) (push kernel.Matrix, repaired [numUnits]int) {
-	push = w.ZeroMatrix(numUnits, c.params.Cols)
+	push = w.zeroMatrix(numUnits, c.params.Cols)
 	for k := range numUnits {
 		row := kernel.Row(push, k)
 		// A unit needs repair if its average derivative is below the threshold. To compare the sums

@@ -11,8 +11,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
-// ErrPrecomputed is wrapped by the errors of ParsePrecomputed.
-var ErrPrecomputed = errors.New("bad precomputed indexes")
+// errPrecomputed is wrapped by the errors of ParsePrecomputed.
+var errPrecomputed = errors.New("bad precomputed indexes")
 
 // PrecomputedText returns precomputed indexes as text that [ParsePrecomputed] reads. It reports
 // false unless they are of a kind that optimizations make. All others follow from the indexes of
@@ -42,18 +42,18 @@ func PrecomputedText(p Precomputed) (string, bool) {
 
 // ParsePrecomputed returns the precomputed indexes that PrecomputedText wrote, and the numbers of
 // rows of input and output that they are about. It calls claim before it allocates or visits as
-// many rows, and ends with its error. Other errors wrap ErrPrecomputed.
+// many rows, and ends with its error. Other errors wrap errPrecomputed.
 func ParsePrecomputed(text string, claim func(rows int) error) (p Precomputed, inRows, outRows int, err error) {
 	kind, rest, _ := strings.Cut(text, " ")
 	words, err := wordsOf(rest)
 	if err != nil || len(words) < 2 {
-		return nil, 0, 0, fmt.Errorf("%w: %q", ErrPrecomputed, fileio.Excerpt(text, 0))
+		return nil, 0, 0, fmt.Errorf("%w: %q", errPrecomputed, fileio.Excerpt(text, 0))
 	}
 	for i, n := range []*int{&inRows, &outRows} {
 		digits, _ := strings.CutPrefix(words[i], [2]string{"in=", "out="}[i])
 		rows, err := strconv.ParseUint(digits, 10, 31)
 		if err != nil {
-			return nil, 0, 0, fmt.Errorf("%w: a number of rows: %q", ErrPrecomputed, fileio.Excerpt(words[i], 0))
+			return nil, 0, 0, fmt.Errorf("%w: a number of rows: %q", errPrecomputed, fileio.Excerpt(words[i], 0))
 		}
 		*n = int(rows)
 	}
@@ -66,7 +66,7 @@ func ParsePrecomputed(text string, claim func(rows int) error) (p Precomputed, i
 	case kind == "sets" && len(lists) == 2:
 		p, err = parseRowSets(lists, inRows, outRows, claim)
 	default:
-		err = fmt.Errorf("%w: %q", ErrPrecomputed, fileio.Excerpt(text, 0))
+		err = fmt.Errorf("%w: %q", errPrecomputed, fileio.Excerpt(text, 0))
 	}
 	return p, inRows, outRows, err
 }
@@ -81,11 +81,11 @@ func parseTdnnIndexes(lists []string, inRows, outRows int, claim func(int) error
 		err := index.ParseRuns(strings.Trim(list, "[]"), 5, 5, func(t []int32) error {
 			r := run{t[0], t[1], t[2], t[3], t[4]}
 			if !r.fits(inRows, outRows) || int(r.Count) > left {
-				return fmt.Errorf("%w: run %v of block %d is outside of the rows", ErrPrecomputed, t, i)
+				return fmt.Errorf("%w: run %v of block %d is outside of the rows", errPrecomputed, t, i)
 			}
 			for k := range r.Count {
 				if at := &covered[r.Out+k*r.OutStep]; *at {
-					return fmt.Errorf("%w: block %d has two inputs for an output row", ErrPrecomputed, i)
+					return fmt.Errorf("%w: block %d has two inputs for an output row", errPrecomputed, i)
 				} else {
 					*at = true
 				}
@@ -95,7 +95,7 @@ func parseTdnnIndexes(lists []string, inRows, outRows int, claim func(int) error
 			return claim(1)
 		})
 		if err == nil && left > 0 {
-			err = fmt.Errorf("%w: block %d has no input for %d output rows", ErrPrecomputed, i, left)
+			err = fmt.Errorf("%w: block %d has no input for %d output rows", errPrecomputed, i, left)
 		}
 		if err != nil {
 			return nil, err
@@ -118,7 +118,7 @@ func parseRowSets(lists []string, inRows, outRows int, claim func(int) error) (P
 	var total int32
 	err := index.ParseRuns(strings.Trim(lists[0], "[]"), 1, 1, func(t []int32) error {
 		if total += t[0]; t[0] < 1 || total < 0 || len(s.start) > outRows {
-			return fmt.Errorf("%w: a set has at least one row", ErrPrecomputed)
+			return fmt.Errorf("%w: a set has at least one row", errPrecomputed)
 		}
 		s.start = append(s.start, total)
 		return nil
@@ -128,13 +128,13 @@ func parseRowSets(lists []string, inRows, outRows int, claim func(int) error) (P
 	}
 	err = index.ParseRuns(strings.Trim(lists[1], "[]"), 1, 1, func(t []int32) error {
 		if t[0] < 0 || int(t[0]) >= inRows {
-			return fmt.Errorf("%w: there is no input row %d", ErrPrecomputed, t[0])
+			return fmt.Errorf("%w: there is no input row %d", errPrecomputed, t[0])
 		}
 		s.rows = append(s.rows, t[0])
 		return claim(1)
 	})
 	if err == nil && (len(s.start) != outRows+1 || len(s.rows) != int(total)) {
-		err = fmt.Errorf("%w: the sets of %d rows have %d rows in total, not %d", ErrPrecomputed, outRows, len(s.rows), total)
+		err = fmt.Errorf("%w: the sets of %d rows have %d rows in total, not %d", errPrecomputed, outRows, len(s.rows), total)
 	}
 	return s, err
 }

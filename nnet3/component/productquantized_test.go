@@ -272,7 +272,7 @@ func TestQuantizedText(t *testing.T) {
 			t.Errorf("%s became %s", q.Type(), c.Type())
 		}
 		for _, wrong := range []string{"int4", "float32", ""} {
-			if _, err := ParseDerived(strings.Replace(text, to.String(), wrong, 1), find); !errors.Is(err, ErrDerived) {
+			if _, err := ParseDerived(strings.Replace(text, to.String(), wrong, 1), find); !errors.Is(err, errDerived) {
 				t.Errorf("precision %q: %v", wrong, err)
 			}
 		}

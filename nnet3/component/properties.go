@@ -21,9 +21,9 @@ const (
 	PropagateInPlace
 	// PropagateAdds says that Propagate adds to its output.
 	PropagateAdds
-	// ReordersIndexes marks components of Kaldi's that want their rows in an order of their own.
+	// reordersIndexes marks components of Kaldi's that want their rows in an order of their own.
 	// None here does.
-	ReordersIndexes
+	reordersIndexes
 	// BackpropAdds says that Backprop adds to the derivative with respect to the input.
 	BackpropAdds
 	// BackpropNeedsInput says that Backprop reads the input.

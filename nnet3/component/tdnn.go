@@ -216,7 +216,7 @@ func (m derivMode) zero(w *Workspace, dx kernel.Matrix) {
 		w.Threads.Fill(dx, 0)
 	case addDeriv:
 		defer w.Release(w.Mark())
-		kernel.AddRow(dx, 1, w.ZeroMatrix(1, dx.Cols).Data)
+		kernel.AddRow(dx, 1, w.zeroMatrix(1, dx.Cols).Data)
 	}
 }
 

@@ -190,8 +190,8 @@ func (w *Workspace) Matrix(rows, cols int) kernel.Matrix {
 	return kernel.Matrix{Rows: rows, Cols: cols, Stride: cols, Data: w.Vector(rows * cols)}
 }
 
-// ZeroMatrix returns a matrix of zeros in scratch memory.
-func (w *Workspace) ZeroMatrix(rows, cols int) kernel.Matrix {
+// zeroMatrix returns a matrix of zeros in scratch memory.
+func (w *Workspace) zeroMatrix(rows, cols int) kernel.Matrix {
 	m := w.Matrix(rows, cols)
 	clear(m.Data)
 	return m

@@ -25,7 +25,7 @@ type CheckOptions struct {
 //
 // The checks are Kaldi's, in Kaldi's order, with these decisions where Kaldi's code differs from
 // its intent, or where Kaldi is silent:
-//   - A matrix that is only set to a constant is a fault (ErrUnused) wherever unused parts are.
+//   - A matrix that is only set to a constant is a fault (errUnused) wherever unused parts are.
 //     Kaldi means to report it and never does.
 //   - An accepted matrix that nothing reads is no fault. Kaldi means to allow it; there, too,
 //     accepting counts as a write.
@@ -68,35 +68,35 @@ func Check(c *Computation, net *NetworkInfo, opts CheckOptions) error {
 
 // The kinds of faults that Check reports. A Violation wraps one of them, so errors.Is finds them.
 var (
-	// ErrStructure: a number is out of range, such as that of a sub-matrix in a command or of a row
+	// errStructure: a number is out of range, such as that of a sub-matrix in a command or of a row
 	// in a sub-matrix. Nothing else is checked of such a computation.
-	ErrStructure = errors.New("number out of range")
-	// ErrSize: the operands of a command have sizes that do not agree.
-	ErrSize = errors.New("sizes do not agree")
-	// ErrComponent: a command uses a component in a way that its properties do not allow.
-	ErrComponent = errors.New("component used wrongly")
-	// ErrRows: a vector of rows does not fit its command.
-	ErrRows = errors.New("wrong row numbers")
-	// ErrOverlap: a command writes where it also reads, or writes an element twice.
-	ErrOverlap = errors.New("operands overlap")
-	// ErrMemo: a memo is not written once and consumed once by the same component.
-	ErrMemo = errors.New("memo misused")
+	errStructure = errors.New("number out of range")
+	// errSize: the operands of a command have sizes that do not agree.
+	errSize = errors.New("sizes do not agree")
+	// errComponent: a command uses a component in a way that its properties do not allow.
+	errComponent = errors.New("component used wrongly")
+	// errRows: a vector of rows does not fit its command.
+	errRows = errors.New("wrong row numbers")
+	// errOverlap: a command writes where it also reads, or writes an element twice.
+	errOverlap = errors.New("operands overlap")
+	// errMemo: a memo is not written once and consumed once by the same component.
+	errMemo = errors.New("memo misused")
 	// ErrIO: a node that can't have input or output is accepted or provided.
 	ErrIO = errors.New("wrong input or output")
-	// ErrLoop: a jump has a wrong target, or an iteration changes which matrices are allocated.
-	ErrLoop = errors.New("broken loop")
+	// errLoop: a jump has a wrong target, or an iteration changes which matrices are allocated.
+	errLoop = errors.New("broken loop")
 	// ErrLifetime: a matrix is not allocated once and freed once, or is used outside its life.
 	ErrLifetime = errors.New("matrix used outside its life")
-	// ErrCompression: a matrix is used while it is compressed, or loses what is needed.
-	ErrCompression = errors.New("compression misplaced")
-	// ErrUndefined: a part of a matrix is read before it is written.
-	ErrUndefined = errors.New("undefined values are read")
-	// ErrUnused: a part of a matrix is never used.
-	ErrUnused = errors.New("part of a matrix is never used")
-	// ErrDebugInfo: the debug information of a matrix can't be true.
-	ErrDebugInfo = errors.New("wrong debug information")
-	// ErrRewrite: a value changes after it was read, which must not happen before optimization.
-	ErrRewrite = errors.New("value changed after it was read")
+	// errCompression: a matrix is used while it is compressed, or loses what is needed.
+	errCompression = errors.New("compression misplaced")
+	// errUndefined: a part of a matrix is read before it is written.
+	errUndefined = errors.New("undefined values are read")
+	// errUnused: a part of a matrix is never used.
+	errUnused = errors.New("part of a matrix is never used")
+	// errDebugInfo: the debug information of a matrix can't be true.
+	errDebugInfo = errors.New("wrong debug information")
+	// errRewrite: a value changes after it was read, which must not happen before optimization.
+	errRewrite = errors.New("value changed after it was read")
 )
 
 // Violation is one fault in a computation.
@@ -193,7 +193,7 @@ func (r *report) loop(a *analyzer) (begin []bool) {
 			if begin[m] {
 				was, is = is, was
 			}
-			r.addf(ErrLoop, last, "m%d is %s when a pass begins and %s when it ends", m, was, is)
+			r.addf(errLoop, last, "m%d is %s when a pass begins and %s when it ends", m, was, is)
 		}
 	}
 	return begin
@@ -204,13 +204,13 @@ func (r *report) handOver(a *analyzer, i int, live []bool) {
 	cmd := r.c.Commands[i]
 	to, from := r.c.Submatrices[cmd.View()].Matrix, r.c.Submatrices[cmd.Source()].Matrix
 	if live[to] {
-		r.addf(ErrLoop, i, "m%d is still allocated", to)
+		r.addf(errLoop, i, "m%d is still allocated", to)
 	}
 	if !live[from] {
-		r.addf(ErrLoop, i, "m%d is not allocated", from)
+		r.addf(errLoop, i, "m%d is not allocated", from)
 	}
 	if len(a.lives[from].accesses) == 0 {
-		r.addf(ErrLoop, i, "m%d holds nothing", from)
+		r.addf(errLoop, i, "m%d holds nothing", from)
 	}
 }
 

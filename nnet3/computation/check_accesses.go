@@ -31,7 +31,7 @@ func (r *report) lifeFaults(a *analyzer, carried []bool, allowUnused bool) {
 		}
 		used := func(acc access) bool { return r.c.Commands[acc.command].Type != SetConst }
 		if !allowUnused && !slices.ContainsFunc(l.accesses, used) {
-			r.addf(ErrUnused, int(l.allocate), "m%d is never used", m)
+			r.addf(errUnused, int(l.allocate), "m%d is never used", m)
 		}
 	}
 }
@@ -46,13 +46,13 @@ func (r *report) undefined(a *analyzer, allowUnused bool) {
 		})
 		if first >= 0 {
 			if acc := accesses[first]; acc.kind != writes {
-				r.addf(ErrUndefined, int(acc.command), "%s has not been written", a.variables.describe(r.c, int32(v)))
+				r.addf(errUndefined, int(acc.command), "%s has not been written", a.variables.describe(r.c, int32(v)))
 			}
 			continue
 		}
 		cell := a.variables.cell(int32(v))
 		if !allowUnused && int64(cell.RowOffset)*10 < int64(r.c.Matrices[cell.Matrix].Rows)*8 {
-			r.addf(ErrUnused, -1, "%s", a.variables.describe(r.c, int32(v)))
+			r.addf(errUnused, -1, "%s", a.variables.describe(r.c, int32(v)))
 		}
 	}
 }
@@ -65,7 +65,7 @@ func (r *report) rewrite(a *analyzer) {
 			if acc.kind == reads {
 				read = acc.command
 			} else if read >= 0 {
-				r.addf(ErrRewrite, int(acc.command), "%s was read by command c%d", a.variables.describe(r.c, int32(v)), read)
+				r.addf(errRewrite, int(acc.command), "%s was read by command c%d", a.variables.describe(r.c, int32(v)), read)
 				break
 			}
 		}
@@ -87,7 +87,7 @@ func (r *report) compression(a *analyzer) {
 				r.compressed(m, accesses[k:], marker)
 			case DecompressMatrix:
 				if k == 0 || r.c.Commands[accesses[k-1].command].Type != CompressMatrix {
-					r.addf(ErrCompression, int(acc.command), "m%d is not compressed", m)
+					r.addf(errCompression, int(acc.command), "m%d is not compressed", m)
 				}
 			}
 		}
@@ -98,18 +98,18 @@ func (r *report) compression(a *analyzer) {
 func (r *report) compressed(m int, accesses []access, marker int) {
 	at := int(accesses[0].command)
 	if len(accesses) < 2 || r.c.Commands[accesses[1].command].Type != DecompressMatrix {
-		r.addf(ErrCompression, at, "m%d is not decompressed before it is used again, or never used again", m)
+		r.addf(errCompression, at, "m%d is not decompressed before it is used again, or never used again", m)
 		return
 	}
 	// Compression saves memory only if the matrix waits for the backward part.
 	if back := int(accesses[1].command); marker < 0 || at > marker || back < marker {
-		r.addf(ErrCompression, at, "m%d is not compressed before and decompressed after the marker", m)
+		r.addf(errCompression, at, "m%d is not compressed before and decompressed after the marker", m)
 	}
 	if r.c.Commands[at].Alpha != 0 {
 		return
 	}
 	if len(accesses) != 3 || !r.needsOnlySign(m, r.c.Commands[accesses[2].command]) {
-		r.addf(ErrCompression, at, "only signs of m%d are kept, which is enough for one use as output value of the backward pass of a %s", m, reluType)
+		r.addf(errCompression, at, "only signs of m%d are kept, which is enough for one use as output value of the backward pass of a %s", m, reluType)
 	}
 }
 
@@ -129,12 +129,12 @@ func (r *report) needsOnlySign(m int, cmd Command) bool {
 func (r *report) debugInfo() {
 	for m, info := range r.c.MatrixDebugInfo {
 		if len(info.Cindexes) != int(r.c.Matrices[m].Rows) {
-			r.addf(ErrDebugInfo, -1, "%d rows described of m%d, which has %d", len(info.Cindexes), m, r.c.Matrices[m].Rows)
+			r.addf(errDebugInfo, -1, "%d rows described of m%d, which has %d", len(info.Cindexes), m, r.c.Matrices[m].Rows)
 			continue
 		}
 		for row, ci := range info.Cindexes {
 			if ci.Index.N < 0 || ci.Node < 0 || r.net != nil && len(r.net.Nodes) > 0 && int(ci.Node) >= len(r.net.Nodes) {
-				r.addf(ErrDebugInfo, -1, "row %d of m%d is node %d, n %d", row, m, ci.Node, ci.Index.N)
+				r.addf(errDebugInfo, -1, "row %d of m%d is node %d, n %d", row, m, ci.Node, ci.Index.N)
 				break
 			}
 		}

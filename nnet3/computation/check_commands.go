@@ -13,12 +13,12 @@ import (
 func (r *report) commands() {
 	for i, cmd := range r.c.Commands {
 		if bad := float64(cmd.Alpha); math.IsNaN(bad) || math.IsInf(bad, 0) {
-			r.addf(ErrSize, i, "alpha is %g", cmd.Alpha)
+			r.addf(errSize, i, "alpha is %g", cmd.Alpha)
 		}
 		switch cmd.Type {
 		case SwapMatrix:
 			r.sameSize(i, cmd.View(), cmd.Source())
-			r.forbid(r.overlap(cmd.View(), cmd.Source()), ErrOverlap, i, "a matrix is swapped with itself")
+			r.forbid(r.overlap(cmd.View(), cmd.Source()), errOverlap, i, "a matrix is swapped with itself")
 		case Propagate:
 			r.propagate(i, cmd)
 		case Backprop, BackpropNoModelUpdate:
@@ -26,7 +26,7 @@ func (r *report) commands() {
 		case MatrixCopy:
 			r.sameSize(i, cmd.View(), cmd.Source())
 			if same := r.c.Submatrices[cmd.View()] == r.c.Submatrices[cmd.Source()]; same && cmd.Alpha == 1 {
-				r.addf(ErrOverlap, i, "a copy to itself does nothing")
+				r.addf(errOverlap, i, "a copy to itself does nothing")
 			} else if !same {
 				r.disjoint(i, cmd.View(), cmd.Source())
 			}
@@ -41,7 +41,7 @@ func (r *report) commands() {
 			r.multi(i, cmd)
 		case CompressMatrix:
 			if !(cmd.Alpha >= 0 && cmd.Alpha <= 1000) {
-				r.addf(ErrCompression, i, "the range is %g, not in [0, 1000]", cmd.Alpha)
+				r.addf(errCompression, i, "the range is %g, not in [0, 1000]", cmd.Alpha)
 			}
 		case AcceptInput, ProvideOutput:
 			r.io(i, cmd)
@@ -62,14 +62,14 @@ func (r *report) forbid(violated bool, kind error, i int, fault string) {
 func (r *report) sameSize(i int, s, t int32) {
 	a, b := r.c.Submatrices[s], r.c.Submatrices[t]
 	if a.NumRows != b.NumRows || a.NumCols != b.NumCols {
-		r.addf(ErrSize, i, "%dx%d and %dx%d", a.NumRows, a.NumCols, b.NumRows, b.NumCols)
+		r.addf(errSize, i, "%dx%d and %dx%d", a.NumRows, a.NumCols, b.NumRows, b.NumCols)
 	}
 }
 
 // disjoint checks that two sub-matrices share no element.
 func (r *report) disjoint(i int, s, t int32) {
 	if r.overlap(s, t) {
-		r.addf(ErrOverlap, i, "%s and %s share elements", r.printer.appendSubmatrix(nil, s), r.printer.appendSubmatrix(nil, t))
+		r.addf(errOverlap, i, "%s and %s share elements", r.printer.appendSubmatrix(nil, s), r.printer.appendSubmatrix(nil, t))
 	}
 }
 
@@ -88,16 +88,16 @@ func (r *report) inPlace(i int, read, written int32, allowed bool, what string) 
 	switch {
 	case !r.overlap(read, written):
 	case r.c.Submatrices[read] != r.c.Submatrices[written]:
-		r.addf(ErrOverlap, i, "%s are different views that share elements", what)
+		r.addf(errOverlap, i, "%s are different views that share elements", what)
 	case !allowed:
-		r.addf(ErrOverlap, i, "%s are the same, and the component does not work in place", what)
+		r.addf(errOverlap, i, "%s are the same, and the component does not work in place", what)
 	}
 }
 
 // operand checks the number of columns of a component's operand.
 func (r *report) operand(i int, s int32, dim int, what string) {
 	if cols := r.c.Submatrices[s].NumCols; s != 0 && int(cols) != dim {
-		r.addf(ErrSize, i, "the %s has %d columns, the component's dimension is %d", what, cols, dim)
+		r.addf(errSize, i, "the %s has %d columns, the component's dimension is %d", what, cols, dim)
 	}
 }
 
@@ -109,15 +109,15 @@ func (r *report) propagate(i int, cmd Command) {
 		return
 	}
 	simple := info.Has(component.Simple)
-	r.forbid(simple && cmd.Precomputed() != 0, ErrComponent, i, "a simple component has no precomputed indexes")
-	r.forbid(simple && cmd.Input() == 0, ErrComponent, i, "a simple component needs an input")
+	r.forbid(simple && cmd.Precomputed() != 0, errComponent, i, "a simple component has no precomputed indexes")
+	r.forbid(simple && cmd.Input() == 0, errComponent, i, "a simple component needs an input")
 	r.operand(i, cmd.Input(), info.InputDim, "input")
 	r.operand(i, cmd.Output(), info.OutputDim, "output")
 	if in, out := r.c.Submatrices[cmd.Input()].NumRows, r.c.Submatrices[cmd.Output()].NumRows; simple && cmd.Input() != 0 && in != out {
-		r.addf(ErrSize, i, "%d rows in and %d rows out of a simple component", in, out)
+		r.addf(errSize, i, "%d rows in and %d rows out of a simple component", in, out)
 	}
 	r.inPlace(i, cmd.Input(), cmd.Output(), info.Has(component.PropagateInPlace), "input and output")
-	r.forbid(cmd.StoresStats() && !info.Has(component.StoresStats), ErrComponent, i, "the component has no statistics to store")
+	r.forbid(cmd.StoresStats() && !info.Has(component.StoresStats), errComponent, i, "the component has no statistics to store")
 }
 
 func (r *report) backprop(i int, cmd Command) {
@@ -131,10 +131,10 @@ func (r *report) backprop(i int, cmd Command) {
 		return
 	}
 	simple := info.Has(component.Simple)
-	r.forbid(simple && cmd.Precomputed() != 0, ErrComponent, i, "a simple component has no precomputed indexes")
-	r.forbid(cmd.Input() == 0 && info.Has(component.BackpropNeedsInput), ErrComponent, i, "the component needs its input value")
-	r.forbid(cmd.Output() == 0 && info.Has(component.BackpropNeedsOutput), ErrComponent, i, "the component needs its output value")
-	r.forbid(cmd.InputDeriv() == 0 && !info.Has(component.Updatable), ErrComponent, i, "the command has no effect: no derivative is wanted and there is nothing to update")
+	r.forbid(simple && cmd.Precomputed() != 0, errComponent, i, "a simple component has no precomputed indexes")
+	r.forbid(cmd.Input() == 0 && info.Has(component.BackpropNeedsInput), errComponent, i, "the component needs its input value")
+	r.forbid(cmd.Output() == 0 && info.Has(component.BackpropNeedsOutput), errComponent, i, "the component needs its output value")
+	r.forbid(cmd.InputDeriv() == 0 && !info.Has(component.Updatable), errComponent, i, "the command has no effect: no derivative is wanted and there is nothing to update")
 	r.operand(i, cmd.Input(), info.InputDim, "input value")
 	r.operand(i, cmd.Output(), info.OutputDim, "output value")
 	r.operand(i, cmd.OutputDeriv(), info.OutputDim, "output derivative")
@@ -153,7 +153,7 @@ func (r *report) sameRows(i int, s, t int32, what string) {
 		return
 	}
 	if a, b := r.c.Submatrices[s].NumRows, r.c.Submatrices[t].NumRows; a != b {
-		r.addf(ErrSize, i, "%d and %d rows of %s", a, b, what)
+		r.addf(errSize, i, "%d and %d rows of %s", a, b, what)
 	}
 }
 
@@ -164,10 +164,10 @@ func (r *report) precomputed(i int, cmd Command, input, output int32) {
 	}
 	pre := &r.c.PrecomputedIndexes[cmd.Precomputed()]
 	if n := len(pre.InputIndexes); n > 0 && input != 0 && n != int(r.c.Submatrices[input].NumRows) {
-		r.addf(ErrSize, i, "precomputed indexes for %d input rows, not %d", n, r.c.Submatrices[input].NumRows)
+		r.addf(errSize, i, "precomputed indexes for %d input rows, not %d", n, r.c.Submatrices[input].NumRows)
 	}
 	if n := len(pre.OutputIndexes); n > 0 && n != int(r.c.Submatrices[output].NumRows) {
-		r.addf(ErrSize, i, "precomputed indexes for %d output rows, not %d", n, r.c.Submatrices[output].NumRows)
+		r.addf(errSize, i, "precomputed indexes for %d output rows, not %d", n, r.c.Submatrices[output].NumRows)
 	}
 }
 
@@ -189,27 +189,27 @@ func (r *report) memos() {
 		switch {
 		case cmd.Type == Propagate && cmd.Memo() > 0:
 			if writer[cmd.Memo()] != unwritten {
-				r.addf(ErrMemo, i, "memo %d is written a second time", cmd.Memo())
+				r.addf(errMemo, i, "memo %d is written a second time", cmd.Memo())
 			}
-			r.forbid(known && !info.Has(component.UsesMemo), ErrMemo, i, "the component makes no memo")
+			r.forbid(known && !info.Has(component.UsesMemo), errMemo, i, "the component makes no memo")
 			writer[cmd.Memo()] = i
 		case cmd.Type.IsBackprop() && cmd.Memo() > 0:
 			switch w := writer[cmd.Memo()]; {
 			case w == unwritten:
-				r.addf(ErrMemo, i, "memo %d has not been written", cmd.Memo())
+				r.addf(errMemo, i, "memo %d has not been written", cmd.Memo())
 			case w == consumed:
-				r.addf(ErrMemo, i, "memo %d is consumed a second time", cmd.Memo())
+				r.addf(errMemo, i, "memo %d is consumed a second time", cmd.Memo())
 			case r.c.Commands[w].Component() != cmd.Component():
-				r.addf(ErrMemo, i, "memo %d is another component's, of command c%d", cmd.Memo(), w)
+				r.addf(errMemo, i, "memo %d is another component's, of command c%d", cmd.Memo(), w)
 			}
 			writer[cmd.Memo()] = consumed
 		case cmd.Type.IsBackprop() && known && info.Has(component.UsesMemo):
-			r.addf(ErrMemo, i, "the component needs its memo")
+			r.addf(errMemo, i, "the component needs its memo")
 		}
 	}
 	for memo, w := range writer {
 		if w >= 0 {
-			r.addf(ErrMemo, w, "memo %d is never consumed", memo)
+			r.addf(errMemo, w, "memo %d is never consumed", memo)
 		}
 	}
 }
@@ -224,21 +224,21 @@ func (r *report) io(i int, cmd Command) {
 		return
 	}
 	if cols := r.c.Submatrices[cmd.View()].NumCols; int(cols) != node.Dim {
-		r.addf(ErrSize, i, "%d columns for node %s of dimension %d", cols, node.Name, node.Dim)
+		r.addf(errSize, i, "%d columns for node %s of dimension %d", cols, node.Name, node.Dim)
 	}
 }
 
 func (r *report) jump(i int, cmd Command) {
 	if cmd.Type == NoOperationLabel {
 		if !r.c.Looped() {
-			r.addf(ErrLoop, i, "a label, and the last command does not jump to it")
+			r.addf(errLoop, i, "a label, and the last command does not jump to it")
 		} else if to := r.c.Commands[len(r.c.Commands)-1].Target(); int(to) != i {
-			r.addf(ErrLoop, i, "a label, and the jump goes to command c%d", to)
+			r.addf(errLoop, i, "a label, and the jump goes to command c%d", to)
 		}
 		return
 	}
-	r.forbid(i+1 != len(r.c.Commands), ErrLoop, i, "a jump must be the last command")
-	r.forbid(r.c.Commands[cmd.Target()].Type != NoOperationLabel, ErrLoop, i, "the target is not a label")
+	r.forbid(i+1 != len(r.c.Commands), errLoop, i, "a jump must be the last command")
+	r.forbid(r.c.Commands[cmd.Target()].Type != NoOperationLabel, errLoop, i, "the target is not a label")
 }
 
 // rowSources checks a command that names a source for each row of its result: a row, or a range of
@@ -246,15 +246,15 @@ func (r *report) jump(i int, cmd Command) {
 func rowSources[T any](r *report, i int, cmd Command, sources []T, what string, fault func(row int, source T, n int32) string) {
 	dst, src := r.c.Submatrices[cmd.View()], r.c.Submatrices[cmd.Source()]
 	if dst.NumCols != src.NumCols {
-		r.addf(ErrSize, i, "%d and %d columns", dst.NumCols, src.NumCols)
+		r.addf(errSize, i, "%d and %d columns", dst.NumCols, src.NumCols)
 	}
 	r.disjoint(i, cmd.View(), cmd.Source())
 	if len(sources) != int(dst.NumRows) {
-		r.addf(ErrRows, i, "%d %s for %d rows", len(sources), what, dst.NumRows)
+		r.addf(errRows, i, "%d %s for %d rows", len(sources), what, dst.NumRows)
 	}
 	for row, source := range sources {
 		if text := fault(row, source, src.NumRows); text != "" {
-			r.addf(ErrRows, i, "%s", text)
+			r.addf(errRows, i, "%s", text)
 			return // one such fault tells enough
 		}
 	}
@@ -284,7 +284,7 @@ func (r *report) multi(i int, cmd Command) {
 	near := r.c.Submatrices[cmd.View()]
 	v := r.c.IndexesMulti[cmd.Vector()]
 	if len(v) != int(near.NumRows) {
-		r.addf(ErrRows, i, "%d pairs for %d rows", len(v), near.NumRows)
+		r.addf(errRows, i, "%d pairs for %d rows", len(v), near.NumRows)
 	}
 	writesFar := cmd.Type == CopyToRowsMulti || cmd.Type == AddToRowsMulti
 	var places []rowAt
@@ -294,14 +294,14 @@ func (r *report) multi(i int, cmd Command) {
 		}
 		far := r.c.Submatrices[p[0]]
 		if far.NumCols != near.NumCols {
-			r.addf(ErrSize, i, "%d columns, and row %d is of %s with %d columns", near.NumCols, row, r.printer.appendSubmatrix(nil, p[0]), far.NumCols)
+			r.addf(errSize, i, "%d columns, and row %d is of %s with %d columns", near.NumCols, row, r.printer.appendSubmatrix(nil, p[0]), far.NumCols)
 			return
 		}
 		// Of the far sub-matrix the command touches only this row.
 		at := far
 		at.RowOffset, at.NumRows = far.RowOffset+p[1], 1
 		if at.overlaps(near) {
-			r.addf(ErrOverlap, i, "row %d of %s is one of the command's own rows", p[1], r.printer.appendSubmatrix(nil, p[0]))
+			r.addf(errOverlap, i, "row %d of %s is one of the command's own rows", p[1], r.printer.appendSubmatrix(nil, p[0]))
 			return
 		}
 		if writesFar {
@@ -309,7 +309,7 @@ func (r *report) multi(i int, cmd Command) {
 		}
 	}
 	if cmd.Type == CopyToRowsMulti && cmd.Alpha != 1 {
-		r.addf(ErrSize, i, "alpha is %g, it must be 1", cmd.Alpha)
+		r.addf(errSize, i, "alpha is %g, it must be 1", cmd.Alpha)
 	}
 	r.distinct(i, places, near.NumCols)
 }
@@ -323,7 +323,7 @@ func (r *report) distinct(i int, places []rowAt, cols int32) {
 	for k := 1; k < len(places); k++ {
 		a, b := places[k-1], places[k]
 		if a.matrix == b.matrix && a.row == b.row && b.col < a.col+cols {
-			r.addf(ErrOverlap, i, "row %d of m%d is written twice", a.row, a.matrix)
+			r.addf(errOverlap, i, "row %d of m%d is written twice", a.row, a.matrix)
 			return
 		}
 	}

@@ -36,7 +36,7 @@ func (c *Computation) Write(w *kaldiio.Writer) error {
 
 // Read reads a computation in Kaldi's format, version 5, written by Write or by Kaldi. It skips the
 // data that Kaldi precomputed for components; Precomputed computes it anew. Errors in the file are
-// of type *kaldiio.Error. A computation with numbers out of range is refused with ErrStructure.
+// of type *kaldiio.Error. A computation with numbers out of range is refused with errStructure.
 func Read(r *kaldiio.Reader) (*Computation, error) {
 	r.Limit(maxFile)
 	c, f := &Computation{}, &wire{r: r}

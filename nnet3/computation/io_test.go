@@ -89,7 +89,7 @@ func TestReadFaults(t *testing.T) {
 		{"<NumCommands> 55", "<NumCommands> 56", kaldiio.ErrCorrupt},
 		{"<NumMatrices> 15", "<NumMatrices> 18446744073709551615", kaldiio.ErrCorrupt},
 		{"<Cmd> 18", "<Cmd> 25", kaldiio.ErrCorrupt},
-		{"<MatrixIndex> 3", "<MatrixIndex> 33", ErrStructure},
+		{"<MatrixIndex> 3", "<MatrixIndex> 33", errStructure},
 	} {
 		broken := strings.Replace(text, f.old, f.new, 1)
 		if broken == text {
@@ -140,7 +140,7 @@ func FuzzRead(f *testing.F) {
 		var err error
 		alloctest.Check(t, "reading", len(data), func() { c, err = decode(data, Read) })
 		if err != nil {
-			if e := (*kaldiio.Error)(nil); !errors.As(err, &e) && !errors.Is(err, ErrStructure) {
+			if e := (*kaldiio.Error)(nil); !errors.As(err, &e) && !errors.Is(err, errStructure) {
 				t.Fatalf("%v does not say where", err)
 			}
 			return

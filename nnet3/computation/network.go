@@ -73,7 +73,7 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 		// An entry holds what one component computed. Two components would each need data of their
 		// own.
 		if u := user[cmd.Precomputed()]; u >= 0 && u != cmd.Component() {
-			errs = append(errs, &Violation{Kind: ErrComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
+			errs = append(errs, &Violation{Kind: errComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
 				Detail: fmt.Sprintf("precomputed indexes %d belong to component %d", cmd.Precomputed(), u)})
 			continue
 		}
@@ -89,12 +89,12 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 		}
 		comp, ok := c.Component(nn, u).(component.NonSimple)
 		if !ok {
-			errs = append(errs, fmt.Errorf("%w: component %d has precomputed indexes %d, but uses none", ErrComponent, u, entry))
+			errs = append(errs, fmt.Errorf("%w: component %d has precomputed indexes %d, but uses none", errComponent, u, entry))
 			continue
 		}
 		var err error
 		if data[entry], err = comp.PrecomputeIndexes(p.InputIndexes, p.OutputIndexes, backward[entry]); err != nil {
-			errs = append(errs, fmt.Errorf("%w: precomputed indexes %d: %w", ErrComponent, entry, err))
+			errs = append(errs, fmt.Errorf("%w: precomputed indexes %d: %w", errComponent, entry, err))
 		}
 	}
 	return data, errlist.Join(errs)

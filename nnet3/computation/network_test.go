@@ -84,7 +84,7 @@ func TestPrecompute(t *testing.T) {
 	} {
 		c := base()
 		change(c)
-		if _, err := c.Precomputed(nn); !errors.Is(err, ErrComponent) {
+		if _, err := c.Precomputed(nn); !errors.Is(err, errComponent) {
 			t.Errorf("%s: got %v", name, err)
 		}
 	}

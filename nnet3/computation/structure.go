@@ -21,27 +21,27 @@ func (r *report) structure() {
 	c := r.c
 	if len(c.Matrices) == 0 || len(c.Submatrices) == 0 || len(c.PrecomputedIndexes) == 0 ||
 		c.Matrices[0] != (MatrixInfo{}) || c.Submatrices[0] != (SubMatrixInfo{}) {
-		r.addf(ErrStructure, -1, "matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved: they must exist and be empty")
+		r.addf(errStructure, -1, "matrix 0, sub-matrix 0 and precomputed indexes 0 are reserved: they must exist and be empty")
 		return // the rest relies on them
 	}
 	for m, info := range c.Matrices[1:] {
 		if info.Rows <= 0 || info.Cols <= 0 || int64(info.Rows)*int64(info.Cols) > MaxElements {
-			r.addf(ErrStructure, -1, "matrix m%d has size %dx%d", m+1, info.Rows, info.Cols)
+			r.addf(errStructure, -1, "matrix m%d has size %dx%d", m+1, info.Rows, info.Cols)
 		}
 	}
 	for s, sub := range c.Submatrices[1:] {
 		if sub.Matrix <= 0 || int(sub.Matrix) >= len(c.Matrices) {
-			r.addf(ErrStructure, -1, "sub-matrix %d is of matrix %d, which is not there", s+1, sub.Matrix)
+			r.addf(errStructure, -1, "sub-matrix %d is of matrix %d, which is not there", s+1, sub.Matrix)
 			continue
 		}
 		m := c.Matrices[sub.Matrix]
 		if !inside(sub.RowOffset, sub.NumRows, m.Rows) || !inside(sub.ColOffset, sub.NumCols, m.Cols) {
-			r.addf(ErrStructure, -1, "sub-matrix %d has rows %d+%d and columns %d+%d of m%d, which is %dx%d",
+			r.addf(errStructure, -1, "sub-matrix %d has rows %d+%d and columns %d+%d of m%d, which is %dx%d",
 				s+1, sub.RowOffset, sub.NumRows, sub.ColOffset, sub.NumCols, sub.Matrix, m.Rows, m.Cols)
 		}
 	}
 	if n := len(c.MatrixDebugInfo); n != 0 && n != len(c.Matrices) {
-		r.addf(ErrStructure, -1, "%d entries of debug information for %d matrices", n, len(c.Matrices))
+		r.addf(errStructure, -1, "%d entries of debug information for %d matrices", n, len(c.Matrices))
 	}
 	if r.bad() {
 		return // a command could not even be printed
@@ -50,18 +50,18 @@ func (r *report) structure() {
 		for row, p := range pairs {
 			exists := p[0] > 0 && int(p[0]) < len(c.Submatrices) && p[1] >= 0 && p[1] < c.Submatrices[p[0]].NumRows
 			if !exists && p != (Pair{-1, -1}) {
-				r.addf(ErrStructure, -1, "entry %d of indexes_multi %d is row %d of sub-matrix %d, which is not there", row, i, p[1], p[0])
+				r.addf(errStructure, -1, "entry %d of indexes_multi %d is row %d of sub-matrix %d, which is not there", row, i, p[1], p[0])
 			}
 		}
 	}
 	for i, cmd := range c.Commands {
 		if !cmd.Type.valid() {
-			r.addf(ErrStructure, i, "unknown command type %d", cmd.Type)
+			r.addf(errStructure, i, "unknown command type %d", cmd.Type)
 			continue
 		}
 		for k, kind := range argKinds[cmd.Type] {
 			if why := r.argument(kind, cmd.Args[k]); why != "" {
-				r.addf(ErrStructure, i, "argument %d is %d, %s", k+1, cmd.Args[k], why)
+				r.addf(errStructure, i, "argument %d is %d, %s", k+1, cmd.Args[k], why)
 			}
 		}
 	}

@@ -264,7 +264,7 @@ func (f Forward) mapped(change func(Forward) Forward) Forward {
 }
 
 // Dim returns the number of columns. The function nodeDim returns the number of columns of a node,
-// negative if unknown. All terms of a part must agree; if not, the error wraps ErrDimension.
+// negative if unknown. All terms of a part must agree; if not, the error wraps errDimension.
 func (d *Descriptor) Dim(nodeDim func(node int) int) (int, error) {
 	dim := 0
 	for i := range d.Parts {
@@ -281,18 +281,18 @@ func (d *Descriptor) Dim(nodeDim func(node int) int) (int, error) {
 }
 
 // Columns returns the number of columns of the part. If its terms disagree the error wraps
-// ErrDimension.
+// errDimension.
 func (s *Sum) Columns(nodeDim func(node int) int) (int, error) {
 	dim := -1
 	var err error
 	agree := func(n int) {
 		if n < 0 && err == nil {
-			err = fmt.Errorf("a node has no definite number of columns: %w", ErrDimension)
+			err = fmt.Errorf("a node has no definite number of columns: %w", errDimension)
 		}
 		if dim < 0 {
 			dim = n
 		} else if n != dim && err == nil {
-			err = fmt.Errorf("terms have %d and %d columns: %w", dim, n, ErrDimension)
+			err = fmt.Errorf("terms have %d and %d columns: %w", dim, n, errDimension)
 		}
 	}
 	nodes := func(f *Forward) {

@@ -17,8 +17,8 @@ var (
 	ErrSyntax = errors.New("malformed descriptor")
 	// ErrUnknownNode means that a descriptor names a node that doesn't exist or can't be an input.
 	ErrUnknownNode = errors.New("unknown node")
-	// ErrDimension means that the terms of a sum have different numbers of columns.
-	ErrDimension = errors.New("dimensions differ")
+	// errDimension means that the terms of a sum have different numbers of columns.
+	errDimension = errors.New("dimensions differ")
 )
 
 // Error says what is wrong with a text, and where.

@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 )
 
-// ErrFailed means that a command has failed: its input may be lost, its output incomplete.
-var ErrFailed = errors.New("command failed")
+// errFailed means that a command has failed: its input may be lost, its output incomplete.
+var errFailed = errors.New("command failed")
 
 // command is a running command.
 type command struct {
@@ -61,7 +61,7 @@ func (c *command) wait() error {
 	if err == nil {
 		return nil
 	}
-	c.err = fmt.Errorf("%w: %q: %w", ErrFailed, c.text, err)
+	c.err = fmt.Errorf("%w: %q: %w", errFailed, c.text, err)
 	if said := bytes.TrimSpace(c.stderr.text); len(said) > 0 {
 		c.err = fmt.Errorf("%w: %s", c.err, said)
 	}
@@ -149,7 +149,7 @@ func (c *outputCommand) Write(p []byte) (int, error) {
 	if failed := c.wait(); failed != nil {
 		return n, failed
 	}
-	return n, fmt.Errorf("%w: %q ended before it had read everything: %w", ErrFailed, c.text, err)
+	return n, fmt.Errorf("%w: %q ended before it had read everything: %w", errFailed, c.text, err)
 }
 
 // Close waits for the command to finish and returns its error.

@@ -12,13 +12,13 @@ type CompressionMethod int
 
 // The methods.
 const (
-	CompressAuto          CompressionMethod = iota + 1 // CompressSpeech for more than 8 rows, else CompressTwoByte
-	CompressSpeech                                     // a byte an element, along the percentiles of its column
-	CompressTwoByte                                    // two bytes, evenly from the least to the greatest element
-	CompressTwoByteSigned                              // two bytes, the integers from -32768 to 32767
-	CompressOneByte                                    // a byte, evenly from the least to the greatest element
-	CompressOneByteUint                                // a byte, the integers from 0 to 255
-	CompressOneByteUnit                                // a byte, evenly from 0 to 1
+	CompressAuto          CompressionMethod = iota + 1 // compressSpeech for more than 8 rows, else compressTwoByte
+	compressSpeech                                     // a byte an element, along the percentiles of its column
+	compressTwoByte                                    // two bytes, evenly from the least to the greatest element
+	compressTwoByteSigned                              // two bytes, the integers from -32768 to 32767
+	compressOneByte                                    // a byte, evenly from the least to the greatest element
+	compressOneByteUint                                // a byte, the integers from 0 to 255
+	compressOneByteUnit                                // a byte, evenly from 0 to 1
 )
 
 // compressedForms has the token of each method and its range of values. Scale 0 means the range of
@@ -27,12 +27,12 @@ var compressedForms = map[CompressionMethod]struct {
 	token      string
 	min, scale float32
 }{
-	CompressSpeech:        {token: "CM"},
-	CompressTwoByte:       {token: "CM2"},
-	CompressTwoByteSigned: {token: "CM2", min: -32768, scale: 65535},
-	CompressOneByte:       {token: "CM3"},
-	CompressOneByteUint:   {token: "CM3", scale: 255},
-	CompressOneByteUnit:   {token: "CM3", scale: 1},
+	compressSpeech:        {token: "CM"},
+	compressTwoByte:       {token: "CM2"},
+	compressTwoByteSigned: {token: "CM2", min: -32768, scale: 65535},
+	compressOneByte:       {token: "CM3"},
+	compressOneByteUint:   {token: "CM3", scale: 255},
+	compressOneByteUnit:   {token: "CM3", scale: 1},
 }
 
 // CompressedMatrix writes a matrix in compressed form; in text it writes an ordinary matrix.
@@ -43,9 +43,9 @@ func (w *Writer) CompressedMatrix(m Matrix, method CompressionMethod) {
 		return
 	}
 	if method == CompressAuto {
-		method = CompressTwoByte
+		method = compressTwoByte
 		if m.Rows > 8 {
-			method = CompressSpeech
+			method = compressSpeech
 		}
 	}
 	form, ok := compressedForms[method]

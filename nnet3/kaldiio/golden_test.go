@@ -78,9 +78,9 @@ func TestCompressionAgrees(t *testing.T) {
 		method  CompressionMethod
 	}{
 		{"feats.ark", CompressAuto},
-		{"feats_m3.ark", CompressTwoByte},
-		{"feats_m4.ark", CompressTwoByteSigned},
-		{"feats_m5.ark", CompressOneByte},
+		{"feats_m3.ark", compressTwoByte},
+		{"feats_m4.ark", compressTwoByteSigned},
+		{"feats_m5.ark", compressOneByte},
 	} {
 		t.Run(c.archive, func(t *testing.T) {
 			want, err := os.ReadFile(compute + c.archive)

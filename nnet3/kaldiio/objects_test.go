@@ -3,20 +3,32 @@ package kaldiio
 import (
 	"errors"
 	"io/fs"
+	"maps"
 	"path/filepath"
+	"slices"
 	"testing"
 )
+
+// writeTable writes an archive and its script.
+func writeTable[T any](t *testing.T, archive, script string, write func(*Writer, T), objects map[string]T) {
+	t.Helper()
+	w, err := NewTableWriter(new(Opener), "ark,scp:"+archive+","+script, write)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range slices.Sorted(maps.Keys(objects)) {
+		err = errors.Join(err, w.Write(key, objects[key]))
+	}
+	if err := errors.Join(err, w.Close()); err != nil {
+		t.Fatal(err)
+	}
+}
 
 // TestObjects: lines name objects in any order, and a bad line does not harm the next one.
 func TestObjects(t *testing.T) {
 	dir := t.TempDir()
 	archive, script := filepath.Join(dir, "a.ark"), filepath.Join(dir, "a.scp")
-	err := WriteArchive(new(Opener), archive, script, (*Writer).Vector, func(put func(string, []float32) error) error {
-		return errors.Join(put("a", []float32{1}), put("b", []float32{2, 3}))
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	writeTable(t, archive, script, (*Writer).Vector, map[string][]float32{"a": {1}, "b": {2, 3}})
 	objects := NewObjects(new(Opener), VectorHolder())
 	defer objects.Close()
 	for _, c := range []struct {

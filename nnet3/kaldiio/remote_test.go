@@ -24,17 +24,11 @@ func (f remoteFile) Close() error { *f.open--; return nil }
 // and sizes are those of a file.
 func TestRemote(t *testing.T) {
 	dir := t.TempDir()
-	fill := func(put func(string, Matrix) error) error {
-		for i, key := range []string{"a", "b", "c"} {
-			if err := put(key, Matrix{Rows: 2 + i, Cols: 1, Stride: 1, Data: make([]float32, 2+i)}); err != nil {
-				return err
-			}
-		}
-		return nil
+	objects := make(map[string]Matrix)
+	for i, key := range []string{"a", "b", "c"} {
+		objects[key] = Matrix{Rows: 2 + i, Cols: 1, Stride: 1, Data: make([]float32, 2+i)}
 	}
-	if err := WriteArchive(new(Opener), filepath.Join(dir, "x.ark"), filepath.Join(dir, "x.scp"), (*Writer).Matrix, fill); err != nil {
-		t.Fatal(err)
-	}
+	writeTable(t, filepath.Join(dir, "x.ark"), filepath.Join(dir, "x.scp"), (*Writer).Matrix, objects)
 	archive, err := os.ReadFile(filepath.Join(dir, "x.ark"))
 	if err != nil {
 		t.Fatal(err)

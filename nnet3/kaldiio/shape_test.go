@@ -19,12 +19,12 @@ func TestShapes(t *testing.T) {
 	for name, write := range map[string]func(*Writer){
 		"single":     func(w *Writer) { w.Matrix(m) },
 		"double":     func(w *Writer) { w.DoubleMatrix(double) },
-		"speech":     func(w *Writer) { w.CompressedMatrix(m, CompressSpeech) },
-		"two bytes":  func(w *Writer) { w.CompressedMatrix(m, CompressTwoByte) },
-		"one byte":   func(w *Writer) { w.CompressedMatrix(m, CompressOneByte) },
+		"speech":     func(w *Writer) { w.CompressedMatrix(m, compressSpeech) },
+		"two bytes":  func(w *Writer) { w.CompressedMatrix(m, compressTwoByte) },
+		"one byte":   func(w *Writer) { w.CompressedMatrix(m, compressOneByte) },
 		"text":       func(w *Writer) { w.binary = false; w.Matrix(m) },
 		"no rows":    func(w *Writer) { w.Matrix(Matrix{}) },
-		"no rows CM": func(w *Writer) { w.CompressedMatrix(Matrix{}, CompressSpeech) },
+		"no rows CM": func(w *Writer) { w.CompressedMatrix(Matrix{}, compressSpeech) },
 	} {
 		var b bytes.Buffer
 		w := NewWriter(&b, name != "text")

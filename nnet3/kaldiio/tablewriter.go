@@ -371,7 +371,7 @@ func (t *TableWriter[T]) close() {
 		}
 	}
 	// What a failed command did with its input is unknown.
-	if errors.Is(t.err, ErrFailed) {
+	if errors.Is(t.err, errFailed) {
 		t.whole = 0
 	}
 }

@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// ErrPlanned is the error for a change of a graph whose storage is planned.
-var ErrPlanned = fmt.Errorf("lower: the storage of this graph is planned, so it can't change any more: %w", fgraph.ErrInconsistent)
+// errPlanned is the error for a change of a graph whose storage is planned.
+var errPlanned = fmt.Errorf("lower: the storage of this graph is planned, so it can't change any more: %w", fgraph.ErrInconsistent)
 
 // valueKind says where a matrix value comes from.
 type valueKind uint8
@@ -137,7 +137,7 @@ type Storage struct {
 }
 
 // PlanStorage schedules the program and gives every value a matrix of its own. It attaches the
-// storage to the program's graph, which from then on refuses changes with ErrPlanned.
+// storage to the program's graph, which from then on refuses changes with errPlanned.
 func PlanStorage(p *Program) (*Storage, error) {
 	s, err := planStorage(p)
 	if err != nil {
@@ -233,7 +233,7 @@ func (f *storageFeature) OnChangeInput(_ *fgraph.FunctionGraph, a *fgraph.Apply,
 // Validate vetoes every change.
 func (f *storageFeature) Validate(*fgraph.FunctionGraph) error {
 	if len(f.changed) > 0 {
-		return ErrPlanned
+		return errPlanned
 	}
 	return nil
 }

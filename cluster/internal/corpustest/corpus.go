@@ -3,6 +3,7 @@ package corpustest
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"math"
 	"math/rand/v2"
@@ -86,7 +87,7 @@ func New(t testing.TB, utterances int) *Corpus {
 	Write(t, c.Path("utt2num_frames"), counts.String())
 	Write(t, c.Path("utt2spk"), speakers.String())
 	c.Ivectors = "scp:" + c.Path("ivectors.scp")
-	err := kaldiio.WriteArchive(new(kaldiio.Opener), c.Path("ivectors.ark"), c.Path("ivectors.scp"), (*kaldiio.Writer).Vector, func(put func(string, []float32) error) error {
+	WriteArchive(t, c.Path("ivectors.ark"), c.Path("ivectors.scp"), (*kaldiio.Writer).Vector, func(put func(string, []float32) error) error {
 		for i := 0; i < utterances; i += 10 {
 			if err := put(fmt.Sprintf("spk%d", i/10), random(1, ivector).Data); err != nil {
 				return err
@@ -94,9 +95,6 @@ func New(t testing.TB, utterances int) *Corpus {
 		}
 		return nil
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	return c
 }
 
@@ -104,10 +102,20 @@ func New(t testing.TB, utterances int) *Corpus {
 func (c *Corpus) archive(t testing.TB, name string, fill func(put func(string, kaldiio.Matrix) error) error) {
 	t.Helper()
 	script := strings.TrimSuffix(name, "ark") + "scp"
-	if err := kaldiio.WriteArchive(new(kaldiio.Opener), name, script, (*kaldiio.Writer).Matrix, fill); err != nil {
+	WriteArchive(t, name, script, (*kaldiio.Writer).Matrix, fill)
+	c.Lines = append(c.Lines, Lines(t, script)...)
+}
+
+// WriteArchive writes an archive and its script.
+func WriteArchive[T any](t testing.TB, archive, script string, write func(*kaldiio.Writer, T), fill func(put func(string, T) error) error) {
+	t.Helper()
+	w, err := kaldiio.NewTableWriter(new(kaldiio.Opener), "ark,scp:"+archive+","+script, write)
+	if err == nil {
+		err = errors.Join(fill(w.Write), w.Close())
+	}
+	if err != nil {
 		t.Fatal(err)
 	}
-	c.Lines = append(c.Lines, Lines(t, script)...)
 }
 
 // Path returns the name of a file of the corpus.
