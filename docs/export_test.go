@@ -19,7 +19,7 @@ func TestExportTable(t *testing.T) {
 		t.Fatal("there is no table of components")
 	}
 	table, _, _ := strings.Cut(rest, "\n\n")
-	for _, typ := range component.Types() {
+	for _, typ := range component.Kaldi().Types() {
 		if !strings.Contains(table, " "+typ+",") && !strings.Contains(table, " "+typ+" |") {
 			t.Errorf("export.md does not say what becomes of %s", typ)
 		}

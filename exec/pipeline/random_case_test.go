@@ -33,7 +33,7 @@ func TestNew(t *testing.T) {
 			backward++
 		}
 	}
-	for _, typ := range component.Types() {
+	for _, typ := range component.Kaldi().Types() {
 		if !seen[typ] && longtest.Enabled() {
 			t.Errorf("no network has a %s", typ)
 		}

@@ -55,8 +55,8 @@ func readBytes(typ string, data []byte) error {
 	if err := r.Expect("<" + typ + ">"); err != nil {
 		return err
 	}
-	c, _ := New(typ)
-	return Read(c, r)
+	c, _ := kaldi.New(typ)
+	return kaldi.Read(c, r)
 }
 
 // TestClaims checks that components that need much more memory than their form share one limit.
@@ -69,7 +69,7 @@ func TestClaims(t *testing.T) {
 	used := alloctest.Bytes(func() {
 		for i := range 10 {
 			if err = r.Expect("<BatchNormComponent>"); err == nil {
-				err = Read(new(batchNorm), r)
+				err = kaldi.Read(new(batchNorm), r)
 			}
 			if err != nil {
 				if i == 0 {
@@ -92,7 +92,7 @@ var number = regexp.MustCompile(`=-?[0-9]+`)
 // TestInitAllocation replaces one number, or all, in the configuration lines of every type with
 // absurd ones, and checks that Init with room for 2²² numbers allocates no more than the bound.
 func TestInitAllocation(t *testing.T) {
-	for _, typ := range Types() {
+	for _, typ := range kaldi.Types() {
 		for _, config := range testConfigs[typ] {
 			places := number.FindAllStringIndex(config, -1)
 			for _, n := range absurd {
@@ -109,7 +109,7 @@ func TestInitAllocation(t *testing.T) {
 						t.Fatal(err)
 					}
 					line.MaxNumbers = 1 << 22
-					c, _ := New(typ)
+					c, _ := kaldi.New(typ)
 					used := alloctest.Bytes(func() { err = Init(c, line) })
 					if used > alloctest.Bound(len(text)) || line.Numbers() > line.MaxNumbers {
 						t.Errorf("%s %s: %d bytes were allocated, %d numbers claimed (%v)", typ, text, used, line.Numbers(), err)

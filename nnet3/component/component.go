@@ -20,10 +20,10 @@ var (
 
 // Component is a function from a matrix to a matrix, with parameters, that can be written to a
 // file. A row belongs to an index (n, t, x). Computing does not change a component, so any number
-// of goroutines may share one; [Init], [Read], SetTestMode, Prepare, Renew, statistics and updates
+// of goroutines may share one; [Init], [Registry.Read], SetTestMode, Prepare, Renew, statistics and updates
 // need exclusive access.
 //
-// A type defines these methods. Callers use the functions [Init], [Read], [Write], [Info], [Copy],
+// A type defines these methods. Callers use the functions [Init], [Registry.Read], [Write], [Info], [Copy],
 // [Propagate] and [Backprop], which call the methods and check the arguments.
 type Component interface {
 	// Type returns Kaldi's name of the type, such as "AffineComponent".
@@ -188,7 +188,7 @@ type Derived interface {
 	Base() Component
 }
 
-// Init makes c, fresh from [New], the component that a configuration line describes. Keys that no
+// Init makes c, fresh from [Registry.New], the component that a configuration line describes. Keys that no
 // one asked for remain in the line ([ConfigLine.Unused]).
 func Init(c Component, line *ConfigLine) error {
 	c.Init(line)

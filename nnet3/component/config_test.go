@@ -127,7 +127,7 @@ func TestBadConfigs(t *testing.T) {
 			t.Fatal(err)
 		}
 		typ, _ := line.Value("type")
-		comp, _ := New(typ)
+		comp, _ := kaldi.New(typ)
 		if err := Init(comp, line); err == nil {
 			t.Errorf("%s: no error", c)
 		}
@@ -157,7 +157,7 @@ func TestConfigFiles(t *testing.T) {
 		}
 		line.Open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[name])), nil }
 		typ, _ := line.Value("type")
-		comp, _ := New(typ)
+		comp, _ := kaldi.New(typ)
 		err = Init(comp, line)
 		if ok := c.in > 0; ok != (err == nil) || ok && (comp.InputDim() != c.in || comp.OutputDim() != c.out || line.Unused() != "") {
 			t.Errorf("%s: %s, unused %q, error %v", c.line, Info(comp), line.Unused(), err)
@@ -168,7 +168,7 @@ func TestConfigFiles(t *testing.T) {
 func FuzzParseConfigLine(f *testing.F) {
 	f.Add("component name=a type=B dim=3 x='y z' # c")
 	f.Add(`a="b`)
-	for _, typ := range Types() {
+	for _, typ := range kaldi.Types() {
 		for _, config := range testConfigs[typ] {
 			f.Add("component type=" + typ + " " + config)
 		}
@@ -186,7 +186,7 @@ func FuzzParseConfigLine(f *testing.F) {
 			return
 		}
 		typ, _ := c.Value("type")
-		comp, ok := New(typ)
+		comp, ok := kaldi.New(typ)
 		if !ok {
 			return
 		}

@@ -265,8 +265,8 @@ func readComponent(data []byte, typ string) (Component, error) {
 	if err := r.Expect("<" + typ + ">"); err != nil {
 		return nil, err
 	}
-	c, _ := New(typ)
-	return c, Read(c, r)
+	c, _ := kaldi.New(typ)
+	return c, kaldi.Read(c, r)
 }
 
 // TestBrokenFiles checks that files that were cut off or changed give an error or a component that

@@ -2,10 +2,10 @@
 // family per file.
 //
 // A [Component] maps a matrix to a matrix; each row belongs to an index (n, t, x). Its methods say
-// what a type is; the functions of this package use them: [New] returns an empty component of one
-// of Kaldi's types, [Init] makes it from a [ConfigLine], [Read] reads it from a Kaldi model, and
-// [Write], [Info] and [Copy] do what they say. [Propagate] and [Backprop] check their arguments and
-// compute. The caller owns the matrices; scratch memory and random numbers are in a [Workspace].
+// what a type is; the functions of this package use them. [Registry.New] of [Kaldi] returns an empty
+// component of one of Kaldi's types, [Init] makes it from a [ConfigLine], [Registry.Read] reads it
+// from a Kaldi model, and [Write], [Info] and [Copy] do what they say. [Propagate] and [Backprop]
+// check their arguments and compute. The caller owns the matrices; scratch memory and random numbers are in a [Workspace].
 //
 // Optional interfaces say what else a component can do. The important ones are [Backpropper], which
 // all types of this package implement, [UpdatableComponent] for trainable parameters, [NonSimple]

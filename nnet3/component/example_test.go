@@ -18,7 +18,7 @@ func fromConfig(text string) (component.Component, error) {
 		return nil, err
 	}
 	typ, _ := line.Value("type")
-	c, ok := component.New(typ)
+	c, ok := component.Kaldi().New(typ)
 	if !ok {
 		return nil, fmt.Errorf("unknown type %s", typ)
 	}
@@ -60,12 +60,12 @@ func ExampleWrite() {
 		fmt.Println(err)
 		return
 	}
-	c, _ := component.New("PnormComponent")
+	c, _ := component.Kaldi().New("PnormComponent")
 	if err := r.Expect("<PnormComponent>"); err != nil {
 		fmt.Println(err)
 		return
 	}
-	if err := component.Read(c, r); err != nil {
+	if err := component.Kaldi().Read(c, r); err != nil {
 		fmt.Println(err)
 		return
 	}

@@ -21,7 +21,7 @@ const (
 )
 
 // Fields visits the parts of a component, in the order of Kaldi's files. A component lists its
-// parts once, in its method Fields; [Read], [Write], [Info] and [Copy] each make a walk of their
+// parts once, in its method Fields; [Registry.Read], [Write], [Info] and [Copy] each make a walk of their
 // own. A walk that reads or copies sets the values that it is shown; other walks leave them alone.
 //
 // After the first error a walk does nothing.
@@ -37,9 +37,6 @@ type Fields struct {
 	closed bool // the closing token was read
 	shared bool // the copy of the component is the component itself
 }
-
-// Read is [Registry.Read] for Kaldi's types.
-func Read(c Component, r *kaldiio.Reader) error { return Kaldi().Read(c, r) }
 
 // Write writes c, including its opening and closing tokens.
 func Write(c Component, w *kaldiio.Writer) error {

@@ -72,11 +72,11 @@ func readText(text string) (Component, error) {
 		return nil, err
 	}
 	typ := strings.Trim(token, "<>")
-	c, ok := New(typ)
+	c, ok := kaldi.New(typ)
 	if !ok {
 		return nil, r.Errorf("unknown type %s", typ)
 	}
-	return c, Read(c, r)
+	return c, kaldi.Read(c, r)
 }
 
 // TestInconsistentFiles checks that contradictions in a file are errors that say what and where.

@@ -70,11 +70,11 @@ func readModel(data []byte, name string, f func(name string, c Component, writte
 			return err
 		}
 		typ := strings.Trim(token, "<>")
-		c, ok := New(typ)
+		c, ok := kaldi.New(typ)
 		if !ok {
 			return fmt.Errorf("%s: unknown type %s", name, typ)
 		}
-		if err := Read(c, r); err != nil {
+		if err := kaldi.Read(c, r); err != nil {
 			return fmt.Errorf("%s: %w", name, err)
 		}
 		if err := f(name, c, data[begin:r.Offset()]); err != nil {
@@ -141,7 +141,7 @@ func TestConfigLinesOfModels(t *testing.T) {
 			}
 			name, _ := line.Value("name")
 			typ, _ := line.Value("type")
-			c, ok := New(typ)
+			c, ok := kaldi.New(typ)
 			if !ok {
 				t.Fatalf("%s: unknown type %s", file, typ)
 			}

@@ -92,7 +92,7 @@ type testCase struct {
 // eachCase calls f with a component for each configuration of each type. It fails if a type has
 // none.
 func eachCase(t *testing.T, f func(t *testing.T, k *testCase)) {
-	for _, typ := range Types() {
+	for _, typ := range kaldi.Types() {
 		if len(testConfigs[typ]) == 0 {
 			t.Errorf("%s has no configuration to test", typ)
 		}
@@ -101,7 +101,7 @@ func eachCase(t *testing.T, f func(t *testing.T, k *testCase)) {
 		}
 	}
 	for typ := range testConfigs {
-		if !slices.Contains(Types(), typ) {
+		if !slices.Contains(kaldi.Types(), typ) {
 			t.Errorf("there is no type %s", typ)
 		}
 	}
@@ -114,7 +114,7 @@ func newComponent(t *testing.T, typ, config string, rnd *rand.Rand) Component {
 		t.Fatal(err)
 	}
 	line.Rand = rnd
-	c, ok := New(typ)
+	c, ok := kaldi.New(typ)
 	if !ok {
 		t.Fatalf("unknown type %s", typ)
 	}

@@ -51,7 +51,7 @@ func TestMaskedReLUOfRows(t *testing.T) {
 
 func newRectifiedLinear(t *testing.T, dim int) *nonlinearity {
 	t.Helper()
-	c, _ := New("RectifiedLinearComponent")
+	c, _ := kaldi.New("RectifiedLinearComponent")
 	line, err := ParseConfigLine("component name=r type=RectifiedLinearComponent dim=70")
 	if err != nil {
 		t.Fatal(err)

@@ -133,9 +133,3 @@ func (r *Registry) Read(c Component, from *kaldiio.Reader) error {
 	}
 	return f.err
 }
-
-// New is [Registry.New] of Kaldi's types.
-func New(typ string) (Component, bool) { return kaldi.New(typ) }
-
-// Types is [Registry.Types] of Kaldi's types.
-func Types() []string { return kaldi.Types() }
