@@ -27,7 +27,7 @@ var activationFunctions = []pattern.Function{
 		y, too := ir.NumberOf(r)
 		return ok && too && near(float64(x*y), 1)
 	}),
-	attributesFunction("leaky(a)", "the attribute alpha of LeakyRelu or Elu", func(a pattern.Args, _ attributeList) attributeList {
+	attributesFunction("alpha(a)", "the number a as the attribute alpha", func(a pattern.Args, _ attributeList) attributeList {
 		return attributeList{ir.Float("alpha", numberAt(a, 0))}
 	}),
 	attributesFunction("line(a, b)", "the attributes of the HardSigmoid clip(a*x + b, 0, 1)", func(a pattern.Args, _ attributeList) attributeList {
@@ -42,22 +42,19 @@ var activationFunctions = []pattern.Function{
 	attributesFunction("line_inverse(c, b)", "the attributes of the HardSigmoid clip(x/c + b, 0, 1)", func(a pattern.Args, _ attributeList) attributeList {
 		return line(1/float64(numberAt(a, 0)), float64(numberAt(a, 1)))
 	}),
-	pattern.NewBuilder("(slope_of h)", 2, "the factor of the HardSigmoid h", func(a pattern.Args) (*fgraph.Variable, error) {
-		return ir.Scalar(float64(opOf(a.Vars[0]).Float("alpha", 0.2)), ir.TypeOf(a.Vars[0]).Elem())
-	}),
-	pattern.NewBuilder("(middle_of h)", 2, "the term of the HardSigmoid h", func(a pattern.Args) (*fgraph.Variable, error) {
-		return ir.Scalar(float64(opOf(a.Vars[0]).Float("beta", 0.5)), ir.TypeOf(a.Vars[0]).Elem())
-	}),
+	attributeOf("(slope_of h)", "the factor of the HardSigmoid h", "alpha", 0.2),
+	attributeOf("(middle_of h)", "the term of the HardSigmoid h", "beta", 0.5),
 	attributesFunction("selu({a}, g)", "the attributes of the Selu that an Elu with the factor g is", func(a pattern.Args, list attributeList) attributeList {
 		alpha := (&ir.Op{Attributes: list}).Float("alpha", 1)
 		return attributeList{ir.Float("alpha", alpha), ir.Float("gamma", numberAt(a, 0))}
 	}),
-	pattern.NewGuard("same_axis_of_softmax({a}, {b}, x)", 1, "two LogSoftmax of x are along one dimension", func(a pattern.Args) bool {
-		rank := ir.TypeOf(a.Vars[0]).Rank()
-		i, ok := axisOf(parse(a.Params[0]), -1, rank)
-		j, too := axisOf(parse(a.Params[1]), -1, rank)
-		return ok && too && i == j
-	}),
+}
+
+// attributeOf returns a function that makes a constant of an attribute of an op.
+func attributeOf(usage, doc, name string, otherwise float32) pattern.Function {
+	return pattern.NewBuilder(usage, 2, doc, func(a pattern.Args) (*fgraph.Variable, error) {
+		return ir.Scalar(float64(opOf(a.Vars[0]).Float(name, otherwise)), ir.TypeOf(a.Vars[0]).Elem())
+	})
 }
 
 // near reports whether x equals y up to two millionths: a model has numbers as float32s, and sometimes with
@@ -90,7 +87,7 @@ func line(alpha, beta float64) attributeList {
 }
 
 // mergeBounds merges bounds of elements.
-var mergeBounds = rewrite.Rule{Name: "merge_bounds", On: onOps, Depth: 2, Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+func mergeBounds(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 	outer, ok := boundsOf(a)
 	if !ok || !usedOnce(outer.of) || outer.of.Owner() == nil {
 		return c.Miss("it has no bounds that are known, or what it bounds has another use"), nil
@@ -105,7 +102,7 @@ var mergeBounds = rewrite.Rule{Name: "merge_bounds", On: onOps, Depth: 2, Fn: fu
 		return rewrite.Result{}, err
 	}
 	return rewrite.Replace(conform(a.Out(), v)), nil
-}}
+}
 
 // Bounds are what Relu, Clip, Min and Max with a number do: min(max(x, low), high).
 type bounds struct {

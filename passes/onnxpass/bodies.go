@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
@@ -121,23 +122,8 @@ func improve(ctx context.Context, h *rewrite.Handle, a *fgraph.Apply, optimizer 
 		return err
 	}
 	// What is known of the results stays known: the body may say less of them than passes found.
-	types := make([]fgraph.Type, len(a.Outputs()))
-	for i, v := range a.Outputs() {
-		t, ok := ir.TypeOf(b.Outputs()[i]).Meet(ir.TypeOf(v))
-		if !ok {
-			t = ir.TypeOf(v)
-		}
-		types[i] = t
-	}
-	c := fgraph.NewApply(b.Op(), b.Inputs(), types...)
-	c.SetOrigin(a.Origin())
-	pairs := make([]fgraph.Replacement, len(types))
-	for i, v := range a.Outputs() {
-		c.Outputs()[i].SetName(v.Name())
-		pairs[i] = fgraph.Replacement{Old: v, New: c.Outputs()[i]}
-	}
-	_, err = h.Replace("", a, pairs...)
-	return err
+	types, _ := refined(a, lists.Map(b.Outputs(), ir.TypeOf))
+	return replaceAll(h, a, retyped(b, a, types))
 }
 
 // reason is that of what changes in a copy of a body besides what the passes do.

@@ -22,35 +22,32 @@ func concat(a *fgraph.Apply) (axis, rank int, ok bool) {
 // fuseConcats takes the inputs of all Concats of a chain at once, at the one that is computed last: were each of
 // them fused with the next, a chain of n would copy n²/2 inputs. A Concat that is read several times stays,
 // because its inputs would be there several times.
-var fuseConcats = rewrite.Rule{
-	Name: "fuse_consecutive_concats", On: onOps,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		axis, rank, ok := concat(a)
-		if !ok {
-			return c.Miss("it is no Concat of a known number of dimensions"), nil
+func fuseConcats(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	axis, rank, ok := concat(a)
+	if !ok {
+		return c.Miss("it is no Concat of a known number of dimensions"), nil
+	}
+	inner := func(v *fgraph.Variable) bool {
+		return usedOnce(v) && alongSame(v.Owner(), "Concat", math.MaxInt64, axis, rank)
+	}
+	if inner(a.Out()) && alongSame(a.Out().Clients()[0].Apply, "Concat", math.MaxInt64, axis, rank) {
+		return c.Miss("the Concat that reads it takes its inputs"), nil
+	}
+	if !slices.ContainsFunc(a.Inputs(), inner) {
+		return c.Miss("no input is a Concat along the same dimension that only this one reads"), nil
+	}
+	var inputs []*fgraph.Variable
+	next := reversed(a.Inputs())
+	for len(next) > 0 {
+		v := next[len(next)-1]
+		next = next[:len(next)-1]
+		if inner(v) {
+			next = append(next, reversed(v.Owner().Inputs())...)
+		} else {
+			inputs = append(inputs, v)
 		}
-		inner := func(v *fgraph.Variable) bool {
-			return usedOnce(v) && alongSame(v.Owner(), "Concat", math.MaxInt64, axis, rank)
-		}
-		if inner(a.Out()) && alongSame(a.Out().Clients()[0].Apply, "Concat", math.MaxInt64, axis, rank) {
-			return c.Miss("the Concat that reads it takes its inputs"), nil
-		}
-		if !slices.ContainsFunc(a.Inputs(), inner) {
-			return c.Miss("no input is a Concat along the same dimension that only this one reads"), nil
-		}
-		var inputs []*fgraph.Variable
-		next := reversed(a.Inputs())
-		for len(next) > 0 {
-			v := next[len(next)-1]
-			next = next[:len(next)-1]
-			if inner(v) {
-				next = append(next, reversed(v.Owner().Inputs())...)
-			} else {
-				inputs = append(inputs, v)
-			}
-		}
-		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
-	},
+	}
+	return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
 }
 
 func reversed(list []*fgraph.Variable) []*fgraph.Variable {
@@ -59,64 +56,55 @@ func reversed(list []*fgraph.Variable) []*fgraph.Variable {
 	return list
 }
 
-var dropEmptyOfConcat = rewrite.Rule{
-	Name: "drop_empty_of_concat", On: onOps, Depth: 1,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		axis, _, ok := concat(a)
-		if !ok {
-			return c.Miss("it is no Concat of a known number of dimensions"), nil
-		}
-		inputs := slices.DeleteFunc(slices.Clone(a.Inputs()), func(v *fgraph.Variable) bool {
-			dims, _ := ir.TypeOf(v).Shape()
-			return len(dims) > axis && dims[axis].Is(0)
-		})
-		if len(inputs) == len(a.Inputs()) || len(inputs) == 0 {
-			return c.Miss("no input is known to be empty, or all are"), nil
-		}
-		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
-	},
+func dropEmptyOfConcat(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	axis, _, ok := concat(a)
+	if !ok {
+		return c.Miss("it is no Concat of a known number of dimensions"), nil
+	}
+	inputs := slices.DeleteFunc(slices.Clone(a.Inputs()), func(v *fgraph.Variable) bool {
+		dims, _ := ir.TypeOf(v).Shape()
+		return len(dims) > axis && dims[axis].Is(0)
+	})
+	if len(inputs) == len(a.Inputs()) || len(inputs) == 0 {
+		return c.Miss("no input is known to be empty, or all are"), nil
+	}
+	return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
 }
 
-var cancelConcatOfSplit = rewrite.Rule{
-	Name: "cancel_concat_of_split", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		axis, rank, ok := concat(a)
-		if !ok || !alongSame(a.Inputs()[0].Owner(), "Split", 0, axis, rank) {
-			return c.Miss("it is no Concat of parts of a Split along the same dimension"), nil
-		}
-		b := a.Inputs()[0].Owner()
-		if !slices.Equal(a.Inputs(), b.Outputs()) {
-			return c.Miss("its inputs are not all parts of the Split in order"), nil
-		}
-		return rewrite.Replace(b.Inputs()[0]), nil
-	},
+func cancelConcatOfSplit(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	axis, rank, ok := concat(a)
+	if !ok || !alongSame(a.Inputs()[0].Owner(), "Split", 0, axis, rank) {
+		return c.Miss("it is no Concat of parts of a Split along the same dimension"), nil
+	}
+	b := a.Inputs()[0].Owner()
+	if !slices.Equal(a.Inputs(), b.Outputs()) {
+		return c.Miss("its inputs are not all parts of the Split in order"), nil
+	}
+	return rewrite.Replace(b.Inputs()[0]), nil
 }
 
-var fuseConcatOfSlices = rewrite.Rule{
-	Name: "fuse_concat_of_slices", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		axis, _, ok := concat(a)
-		if !ok {
-			return c.Miss("it is no Concat of a known number of dimensions"), nil
-		}
-		operators := ir.SourceOf(c.Graph()).Operators
-		var inputs []*fgraph.Variable
-		for rest := a.Inputs(); len(rest) > 0; {
-			n, p := meeting(rest, axis)
-			v := rest[0]
-			if n > 1 {
-				var err error
-				if v, err = operators.Make("Slice", nil, sliced(v.Owner().Inputs()[0], []stretch{p})...); err != nil {
-					return c.Miss("%v", err), nil
-				}
+func fuseConcatOfSlices(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	axis, _, ok := concat(a)
+	if !ok {
+		return c.Miss("it is no Concat of a known number of dimensions"), nil
+	}
+	operators := ir.SourceOf(c.Graph()).Operators
+	var inputs []*fgraph.Variable
+	for rest := a.Inputs(); len(rest) > 0; {
+		n, p := meeting(rest, axis)
+		v := rest[0]
+		if n > 1 {
+			var err error
+			if v, err = operators.Make("Slice", nil, sliced(v.Owner().Inputs()[0], []stretch{p})...); err != nil {
+				return c.Miss("%v", err), nil
 			}
-			inputs, rest = append(inputs, v), rest[n:]
 		}
-		if len(inputs) == len(a.Inputs()) {
-			return c.Miss("no two inputs are slices of one tensor that meet"), nil
-		}
-		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
-	},
+		inputs, rest = append(inputs, v), rest[n:]
+	}
+	if len(inputs) == len(a.Inputs()) {
+		return c.Miss("no two inputs are slices of one tensor that meet"), nil
+	}
+	return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
 }
 
 // meeting returns how many of the first values are slices of one tensor along a dimension, each of which begins
@@ -179,31 +167,28 @@ func inputOf(c *rewrite.Context, a *fgraph.Apply, axis int, begin, end int64) (i
 	return in, true
 }
 
-var partOfConcat = rewrite.Rule{
-	Name: "part_of_concat", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Slice", "Gather", "Split") {
-			return c.Miss("it takes no part"), nil
-		}
-		b := a.Inputs()[0].Owner()
-		axis, rank, ok := concat(b)
-		if !ok {
-			return c.Miss("it is no part of a Concat of a known number of dimensions"), nil
-		}
-		switch a.Op().(*ir.Op).Type {
-		case "Slice":
-			return partBySlice(c, a, b, axis), nil
-		case "Split":
-			if !alongSame(a, "Split", 0, axis, rank) {
-				return c.Miss("it is along another dimension"), nil
-			}
-			return partsBySplit(c, a, b, axis), nil
-		}
-		if !alongSame(a, "Gather", 0, axis, rank) {
+func partOfConcat(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, "Slice", "Gather", "Split") {
+		return c.Miss("it takes no part"), nil
+	}
+	b := a.Inputs()[0].Owner()
+	axis, rank, ok := concat(b)
+	if !ok {
+		return c.Miss("it is no part of a Concat of a known number of dimensions"), nil
+	}
+	switch a.Op().(*ir.Op).Type {
+	case "Slice":
+		return partBySlice(c, a, b, axis), nil
+	case "Split":
+		if !alongSame(a, "Split", 0, axis, rank) {
 			return c.Miss("it is along another dimension"), nil
 		}
-		return partByGather(c, a, b, axis), nil
-	},
+		return partsBySplit(c, a, b, axis), nil
+	}
+	if !alongSame(a, "Gather", 0, axis, rank) {
+		return c.Miss("it is along another dimension"), nil
+	}
+	return partByGather(c, a, b, axis), nil
 }
 
 func partBySlice(c *rewrite.Context, a, b *fgraph.Apply, axis int) rewrite.Result {

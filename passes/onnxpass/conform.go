@@ -22,14 +22,14 @@ func conform(old, x *fgraph.Variable) *fgraph.Variable {
 	}
 	types := lists.Map(a.Outputs(), (*fgraph.Variable).Type)
 	types[x.Index()] = both
-	return retyped(a, types).Outputs()[x.Index()]
+	return retyped(a, a, types).Outputs()[x.Index()]
 }
 
-// retyped returns an apply with results of other types.
-func retyped(a *fgraph.Apply, types []fgraph.Type) *fgraph.Apply {
+// retyped returns an apply with results of other types, and the origin and the names of another one.
+func retyped(a, named *fgraph.Apply, types []fgraph.Type) *fgraph.Apply {
 	b := fgraph.NewApply(a.Op(), a.Inputs(), types...)
-	b.SetOrigin(a.Origin())
-	for i, v := range a.Outputs() {
+	b.SetOrigin(named.Origin())
+	for i, v := range named.Outputs() {
 		b.Outputs()[i].SetName(v.Name())
 	}
 	return b

@@ -124,9 +124,6 @@ var contribGuards = []pattern.Function{
 	attributesFunction("skip_epsilon({a})", "the attribute epsilon of a normalization", func(a pattern.Args, _ attributeList) attributeList {
 		return attributeList{ir.Float("epsilon", parse(a.Params[0]).Float("epsilon", 1e-5))}
 	}),
-	attributesFunction("quick_alpha(a)", "the number a as the attribute alpha", func(a pattern.Args, _ attributeList) attributeList {
-		return attributeList{ir.Float("alpha", numberAt(a, 0))}
-	}),
 }
 
 func attentionOf(a pattern.Args, scale float32) attributeList {

@@ -9,9 +9,6 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// depthToSpace is a rule.
-var depthToSpace = rewrite.Rule{Name: "depth_to_space_from_parts", On: onOps, Depth: 3, Fn: depthToSpaceFromParts}
-
 // Orders of dimensions of the blocks: for DepthToSpace [n,b,b,c,h,w] or, in the mode CRD,
 // [n,c,b,b,h,w], and for SpaceToDepth [n,c,h,b,w,b].
 var (

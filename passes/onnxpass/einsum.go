@@ -9,9 +9,6 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// replaceEinsum is a rule.
-var replaceEinsum = rewrite.Rule{Name: "replace_einsum_with_matmul", On: onOps, Depth: 1, Fn: replaceEinsumWithMatMul}
-
 func replaceEinsumWithMatMul(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 	op := a.Op().(*ir.Op)
 	if op.Type != "Einsum" || op.Domain != "" || op.Legacy != 0 {

@@ -13,12 +13,6 @@ import (
 // rough is by how many bytes a result may be too large and is computed nevertheless.
 const rough = 1 << 10
 
-// constantFolding computes nodes of constants.
-var constantFolding = rewrite.Rule{
-	Name: "constant_folding", Doc: "A node whose inputs are constants is computed, unless that makes the model larger by much.",
-	Reason: "it computes", On: onOps, Depth: 1, Fn: fold,
-}
-
 func fold(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 	op := a.Op().(*ir.Op)
 	if len(a.Inputs()) == 0 && op.Operator() == nil || op.Unmergeable() || op.Captures() > 0 {
@@ -89,46 +83,38 @@ func bytesOf(v *fgraph.Variable) int64 {
 }
 
 // shapeFolding makes constants of integers that types know.
-var shapeFolding = rewrite.Rule{
-	Name: "shape_folding", Doc: "Integers that follow from the sizes of tensors are constants where the sizes are known.",
-	Reason: "what is known is in the type", On: onOps, Depth: 1,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if len(a.Outputs()) != 1 {
-			return c.Miss("it has %d outputs", len(a.Outputs())), nil
-		}
-		v := a.Out()
-		list, ok := ir.NumbersOf(v)
-		dims, ranked := ir.TypeOf(v).Numbers()
-		if !ok || !ranked {
-			return c.Miss("%v does not say all elements", v.Type()), nil
-		}
-		x, err := ir.Integers(list, ir.TypeOf(v).Elem(), dims...)
-		if err != nil {
-			return c.Miss("%v", err), nil
-		}
-		return rewrite.Replace(x), nil
-	},
+func shapeFolding(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if len(a.Outputs()) != 1 {
+		return c.Miss("it has %d outputs", len(a.Outputs())), nil
+	}
+	v := a.Out()
+	list, ok := ir.NumbersOf(v)
+	dims, ranked := ir.TypeOf(v).Numbers()
+	if !ok || !ranked {
+		return c.Miss("%v does not say all elements", v.Type()), nil
+	}
+	x, err := ir.Integers(list, ir.TypeOf(v).Elem(), dims...)
+	if err != nil {
+		return c.Miss("%v", err), nil
+	}
+	return rewrite.Replace(x), nil
 }
 
 // ifConstant takes the branch of an If whose condition is known.
-var ifConstant = rewrite.Rule{
-	Name: "if_with_const_cond", Doc: "An If whose condition is known is the branch that is taken.",
-	Reason: "it has several outputs", On: onOps, Depth: 1,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !ir.IsIf(a) {
-			return c.Miss("it is no If"), nil
-		}
-		k := len(a.Outputs())
-		list, ok := ir.NumbersOf(a.Inputs()[0])
-		if !ok || len(list) != 1 {
-			return c.Miss("its condition is not known"), nil
-		}
-		values := a.Inputs()[1 : 1+k]
-		if list[0] == 0 {
-			values = a.Inputs()[1+k:]
-		}
-		return rewrite.Replace(slices.Clone(values)...), nil
-	},
+func ifConstant(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !ir.IsIf(a) {
+		return c.Miss("it is no If"), nil
+	}
+	k := len(a.Outputs())
+	list, ok := ir.NumbersOf(a.Inputs()[0])
+	if !ok || len(list) != 1 {
+		return c.Miss("its condition is not known"), nil
+	}
+	values := a.Inputs()[1 : 1+k]
+	if list[0] == 0 {
+		values = a.Inputs()[1+k:]
+	}
+	return rewrite.Replace(slices.Clone(values)...), nil
 }
 
 // multiplies reports whether a client is a product or a convolution.

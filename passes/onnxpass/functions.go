@@ -39,13 +39,5 @@ func sameType(x, y *fgraph.Variable) bool {
 func sameShape(x, y *fgraph.Variable) bool {
 	a, ranked := ir.TypeOf(x).Shape()
 	b, too := ir.TypeOf(y).Shape()
-	if !ranked || !too || len(a) != len(b) {
-		return false
-	}
-	for i := range a {
-		if !a[i].Same(b[i]) {
-			return false
-		}
-	}
-	return true
+	return ranked && too && slices.EqualFunc(a, b, ir.Dim.Same)
 }

@@ -179,31 +179,28 @@ func plus(a, b int64) int64 {
 	return a + b
 }
 
-var fuseSlices = rewrite.Rule{
-	Name: "fuse_consecutive_slices", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Slice") || !isNode(a.Inputs()[0].Owner(), "Slice") {
-			return c.Miss("it is no Slice of a Slice"), nil
+func fuseSlices(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, "Slice") || !isNode(a.Inputs()[0].Owner(), "Slice") {
+		return c.Miss("it is no Slice of a Slice"), nil
+	}
+	b := a.Inputs()[0].Owner()
+	outer, ok := stretches(a)
+	parts, too := stretches(b)
+	dims, ranked := ir.TypeOf(b.Inputs()[0]).Shape()
+	if !ok || !too || !ranked {
+		return c.Miss("where they begin and end is not known"), nil
+	}
+	for _, p := range outer {
+		i := slices.IndexFunc(parts, func(q stretch) bool { return q.axis == p.axis })
+		if i < 0 {
+			parts = append(parts, p)
+			continue
 		}
-		b := a.Inputs()[0].Owner()
-		outer, ok := stretches(a)
-		parts, too := stretches(b)
-		dims, ranked := ir.TypeOf(b.Inputs()[0]).Shape()
-		if !ok || !too || !ranked {
-			return c.Miss("where they begin and end is not known"), nil
+		if parts[i], ok = p.of(parts[i], dims[p.axis]); !ok {
+			return c.Miss("both are along dimension %d, in steps or from an end that is not known", p.axis), nil
 		}
-		for _, p := range outer {
-			i := slices.IndexFunc(parts, func(q stretch) bool { return q.axis == p.axis })
-			if i < 0 {
-				parts = append(parts, p)
-				continue
-			}
-			if parts[i], ok = p.of(parts[i], dims[p.axis]); !ok {
-				return c.Miss("both are along dimension %d, in steps or from an end that is not known", p.axis), nil
-			}
-		}
-		return remade(c, a, "Slice", sliced(b.Inputs()[0], parts)...), nil
-	},
+	}
+	return remade(c, a, "Slice", sliced(b.Inputs()[0], parts)...), nil
 }
 
 // alone returns what a Slice along a single dimension takes, whose size is known, with step 1.
@@ -223,30 +220,27 @@ func alone(a *fgraph.Apply, axis int) (stretch, bool) {
 	return parts[0].within(size)
 }
 
-var fusePads = rewrite.Rule{
-	Name: "fuse_consecutive_pads", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Pad") || !isNode(a.Inputs()[0].Owner(), "Pad") {
-			return c.Miss("it is no Pad of a Pad"), nil
-		}
-		b := a.Inputs()[0].Owner()
-		p, ok := paddedBy(a)
-		q, too := paddedBy(b)
-		if !ok || !too || len(p) != len(q) {
-			return c.Miss("they pad otherwise than with a number, or by what is not known"), nil
-		}
-		if !sameInput(a, b, 2) {
-			return c.Miss("they pad with different values"), nil
-		}
-		for i := range p {
-			p[i] += q[i]
-		}
-		in := []*fgraph.Variable{b.Inputs()[0], ir.Int64s(p...)}
-		if len(a.Inputs()) > 2 {
-			in = append(in, a.Inputs()[2])
-		}
-		return remadeWith(c, a, a.Op().(*ir.Op), in...), nil
-	},
+func fusePads(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, "Pad") || !isNode(a.Inputs()[0].Owner(), "Pad") {
+		return c.Miss("it is no Pad of a Pad"), nil
+	}
+	b := a.Inputs()[0].Owner()
+	p, ok := paddedBy(a)
+	q, too := paddedBy(b)
+	if !ok || !too || len(p) != len(q) {
+		return c.Miss("they pad otherwise than with a number, or by what is not known"), nil
+	}
+	if !sameInput(a, b, 2) {
+		return c.Miss("they pad with different values"), nil
+	}
+	for i := range p {
+		p[i] += q[i]
+	}
+	in := []*fgraph.Variable{b.Inputs()[0], ir.Int64s(p...)}
+	if len(a.Inputs()) > 2 {
+		in = append(in, a.Inputs()[2])
+	}
+	return remadeWith(c, a, a.Op().(*ir.Op), in...), nil
 }
 
 // paddedBy returns how many elements a Pad with a number adds on each side.
@@ -273,19 +267,16 @@ func sameInput(a, b *fgraph.Apply, k int) bool {
 	return x.IsConstant() && y.IsConstant() && x.Type() == y.Type() && fgraph.EqualData(x.Type(), x.Data(), y.Data())
 }
 
-var squeezeForGather = rewrite.Rule{
-	Name: "squeeze_for_gather", On: onOps, Depth: 1,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Gather") || ir.TypeOf(a.Inputs()[1]).Rank() != 0 {
-			return c.Miss("it is no Gather of one row"), nil
-		}
-		dims, ranked := ir.TypeOf(a.Inputs()[0]).Shape()
-		axis, ok := axisOf(a.Op().(*ir.Op), 0, len(dims))
-		// A constant, because an index outside is an error that has to remain.
-		list, known := ir.NumbersOf(a.Inputs()[1])
-		if !ranked || !ok || !dims[axis].Is(1) || !known || list[0] != 0 && list[0] != -1 {
-			return c.Miss("the dimension is not known to have one row"), nil
-		}
-		return remade(c, a, "Squeeze", a.Inputs()[0], ir.Int64s(int64(axis))), nil
-	},
+func squeezeForGather(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, "Gather") || ir.TypeOf(a.Inputs()[1]).Rank() != 0 {
+		return c.Miss("it is no Gather of one row"), nil
+	}
+	dims, ranked := ir.TypeOf(a.Inputs()[0]).Shape()
+	axis, ok := axisOf(a.Op().(*ir.Op), 0, len(dims))
+	// A constant, because an index outside is an error that has to remain.
+	list, known := ir.NumbersOf(a.Inputs()[1])
+	if !ranked || !ok || !dims[axis].Is(1) || !known || list[0] != 0 && list[0] != -1 {
+		return c.Miss("the dimension is not known to have one row"), nil
+	}
+	return remade(c, a, "Squeeze", a.Inputs()[0], ir.Int64s(int64(axis))), nil
 }

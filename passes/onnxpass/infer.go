@@ -83,12 +83,7 @@ func (f *outdated) renew(ctx context.Context, h *rewrite.Handle) error {
 		if !better {
 			continue
 		}
-		b := retyped(a, types)
-		pairs := make([]fgraph.Replacement, len(types))
-		for i, v := range a.Outputs() {
-			pairs[i] = fgraph.Replacement{Old: v, New: b.Outputs()[i]}
-		}
-		if _, err := h.Replace("", a, pairs...); err != nil {
+		if err := replaceAll(h, a, retyped(a, a, types)); err != nil {
 			return err
 		}
 	}
@@ -102,6 +97,12 @@ func inferred(operators *ir.Operators, a *fgraph.Apply) (types []fgraph.Type, be
 	if err != nil || len(list) != len(a.Outputs()) {
 		return nil, false // such a branch of an If is never taken
 	}
+	return refined(a, list)
+}
+
+// refined returns types of the results of an apply with all that is known of these, and whether they say more than
+// those that they have.
+func refined(a *fgraph.Apply, list []ir.Type) (types []fgraph.Type, better bool) {
 	for i, v := range a.Outputs() {
 		t, ok := list[i].Meet(ir.TypeOf(v))
 		if !ok {
@@ -111,4 +112,14 @@ func inferred(operators *ir.Operators, a *fgraph.Apply) (types []fgraph.Type, be
 		types = append(types, t)
 	}
 	return types, better
+}
+
+// replaceAll replaces all results of an apply by those of another one.
+func replaceAll(h *rewrite.Handle, a, b *fgraph.Apply) error {
+	pairs := make([]fgraph.Replacement, len(b.Outputs()))
+	for i, v := range b.Outputs() {
+		pairs[i] = fgraph.Replacement{Old: a.Outputs()[i], New: v}
+	}
+	_, err := h.Replace("", a, pairs...)
+	return err
 }

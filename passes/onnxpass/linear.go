@@ -81,8 +81,7 @@ func opOf(n *fgraph.Variable) *ir.Op {
 
 // isOp reports whether an operator of ONNX's own, in today's meaning, computes a value.
 func isOp(n *fgraph.Variable, names ...string) bool {
-	op := opOf(n)
-	return op != nil && op.Domain == "" && op.Legacy == 0 && slices.Contains(names, op.Type)
+	return isNode(n.Owner(), names...)
 }
 
 // outputAxis returns the axis of the channels of what a linear operator computes, -1 if there is none.
@@ -327,7 +326,7 @@ func unpadded(n *fgraph.Variable) bool {
 // channels.
 func pointwise(n *fgraph.Variable) bool {
 	op := opOf(n)
-	if op == nil || !isOp(n, "Conv") || groupsOf(n) != 1 {
+	if !isOp(n, "Conv") || groupsOf(n) != 1 {
 		return false
 	}
 	dims, ok := ir.TypeOf(n.Owner().Inputs()[1]).Numbers()
@@ -350,13 +349,7 @@ func smallerProduct(x, y *fgraph.Variable) bool {
 	if !ok || !too || len(p) < 2 || len(q) < 2 {
 		return false
 	}
-	first, second := int64(1), int64(1)
-	for _, d := range p {
-		first *= d
-	}
-	for _, d := range q {
-		second *= d
-	}
+	first, second := product(p), product(q)
 	switch {
 	case len(p) == 2 && len(q) == 2:
 		return p[0]*q[1] <= first+second

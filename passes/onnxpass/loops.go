@@ -17,34 +17,31 @@ var invariant = strings.Fields(`Abs Acos Acosh Add And Asin Asinh Atan Atanh Cas
 
 // moveOutOfLoop computes in front of a loop what is the same in all rounds. What the nodes of constants alone
 // become is folded there.
-var moveOutOfLoop = rewrite.Rule{
-	Name: "move_invariant_out_of_loop", On: onOps, Depth: 1,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		op := a.Op().(*ir.Op)
-		if op.Domain != "" || len(op.Bodies) == 0 {
-			return c.Miss("it is no loop"), nil
-		}
-		inputs, captured := op.Split(a.Inputs())
-		bodies, moved := make([]*ir.Body, len(op.Bodies)), 0
-		for i, b := range op.Bodies {
-			h := &hoisting{operators: ir.SourceOf(c.Graph()).Operators, body: b, captured: captured[:b.Captures()], outside: make(map[*fgraph.Variable]*fgraph.Variable)}
-			captured = captured[b.Captures():]
-			g, now, err := h.hoist()
-			if err != nil {
-				return rewrite.Result{}, err
-			}
-			bodies[i], inputs = b.With(g), append(inputs, now...)
-			moved += h.moved
-		}
-		if moved == 0 {
-			return c.Miss("all of its nodes depend on the round"), nil
-		}
-		b, err := ir.SourceOf(c.Graph()).Operators.Apply(op.WithBodies(bodies...), inputs...)
+func moveOutOfLoop(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	op := a.Op().(*ir.Op)
+	if op.Domain != "" || len(op.Bodies) == 0 {
+		return c.Miss("it is no loop"), nil
+	}
+	inputs, captured := op.Split(a.Inputs())
+	bodies, moved := make([]*ir.Body, len(op.Bodies)), 0
+	for i, b := range op.Bodies {
+		h := &hoisting{operators: ir.SourceOf(c.Graph()).Operators, body: b, captured: captured[:b.Captures()], outside: make(map[*fgraph.Variable]*fgraph.Variable)}
+		captured = captured[b.Captures():]
+		g, now, err := h.hoist()
 		if err != nil {
-			return c.Miss("%v", err), nil
+			return rewrite.Result{}, err
 		}
-		return rewrite.Replace(b.Outputs()...), nil
-	},
+		bodies[i], inputs = b.With(g), append(inputs, now...)
+		moved += h.moved
+	}
+	if moved == 0 {
+		return c.Miss("all of its nodes depend on the round"), nil
+	}
+	b, err := ir.SourceOf(c.Graph()).Operators.Apply(op.WithBodies(bodies...), inputs...)
+	if err != nil {
+		return c.Miss("%v", err), nil
+	}
+	return rewrite.Replace(b.Outputs()...), nil
 }
 
 // A hoisting moves nodes out of a body.

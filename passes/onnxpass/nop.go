@@ -16,13 +16,7 @@ var nopFunctions = []pattern.Function{
 		elem := ir.TypeOf(a.Vars[0]).Elem()
 		return elem != onnx.Undefined && elem == ir.TypeOf(a.Root.Out()).Elem()
 	}),
-	pattern.NewGuardOfEach("float(x)", 1, "the elements of x are floats", func(v *fgraph.Variable) bool {
-		switch ir.TypeOf(v).Elem() {
-		case onnx.Float, onnx.Double, onnx.Float16, onnx.BFloat16:
-			return true
-		}
-		return false
-	}),
+	pattern.NewGuardOfEach("float(x)", 1, "the elements of x are floats", isFloat),
 	pattern.NewGuard("in_place({p}, x)", 1, "the order p of a Transpose of x moves nothing", func(a pattern.Args) bool {
 		perm, ok := permutation(parse(a.Params[0]), ir.TypeOf(a.Vars[0]).Rank())
 		return ok && slices.IsSorted(perm)
@@ -54,15 +48,7 @@ var nopFunctions = []pattern.Function{
 	pattern.NewGuard("covers(x, s)", 1, "an Expand of x to the sizes s is x", func(a pattern.Args) bool {
 		s, ok := ir.TypeOf(a.Vars[1]).Data()
 		dims, ranked := ir.TypeOf(a.Vars[0]).Shape()
-		if !ok || !ranked || len(s) > len(dims) {
-			return false
-		}
-		for i, d := range s {
-			if e := dims[len(dims)-len(s)+i]; !d.Is(1) && !d.Same(e) {
-				return false
-			}
-		}
-		return true
+		return ok && ranked && fitsInto(s, dims)
 	}),
 	pattern.NewGuard("forward(s)", 1, "the steps s of a Slice are positive", func(a pattern.Args) bool {
 		list, ok := ir.NumbersOf(a.Vars[0])
@@ -114,12 +100,8 @@ var nopFunctions = []pattern.Function{
 		}
 		return true
 	}),
-	pattern.NewGuard("same_axis({a}, {b}, x)", 1, "an ArgMax is along the dimension of x that a Softmax is along", func(a pattern.Args) bool {
-		rank := ir.TypeOf(a.Vars[0]).Rank()
-		i, ok := axisOf(parse(a.Params[0]), 0, rank)
-		j, too := axisOf(parse(a.Params[1]), -1, rank)
-		return ok && too && i == j
-	}),
+	pattern.NewGuard("same_axis({a}, {b}, x)", 1, "an ArgMax is along the dimension of x that a Softmax is along", sameAxis(0)),
+	pattern.NewGuard("same_axis_of_softmax({a}, {b}, x)", 1, "two LogSoftmax of x are along one dimension", sameAxis(-1)),
 }
 
 // parse returns an op with captured attributes, for looking them up.
@@ -142,6 +124,17 @@ func normalized(axis int64, n int) (int, bool) {
 // axisOf returns the attribute axis of an op on tensors of n dimensions.
 func axisOf(op *ir.Op, otherwise int64, n int) (int, bool) {
 	return normalized(op.Int("axis", otherwise), n)
+}
+
+// sameAxis reports of two nodes, the second one like Softmax, whether they are along one dimension of a value. The first
+// one has an axis by default.
+func sameAxis(otherwise int64) func(a pattern.Args) bool {
+	return func(a pattern.Args) bool {
+		rank := ir.TypeOf(a.Vars[0]).Rank()
+		i, ok := axisOf(parse(a.Params[0]), otherwise, rank)
+		j, too := axisOf(parse(a.Params[1]), -1, rank)
+		return ok && too && i == j
+	}
 }
 
 // permutation returns the order of dimensions that a Transpose has; rank may be -1.

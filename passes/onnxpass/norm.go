@@ -39,15 +39,7 @@ var normFunctions = []pattern.Function{
 	pattern.NewGuard("within(g, n)", 2, "g is broadcast to the shape of the dimensions that n is normalized over", func(a pattern.Args) bool {
 		g, ranked := ir.TypeOf(a.Vars[0]).Shape()
 		dims, ok := normalizedOver(a.Vars[1])
-		if !ok || !ranked || len(g) > len(dims) {
-			return false
-		}
-		for i, d := range g {
-			if !d.Is(1) && !d.Same(dims[len(dims)-len(g)+i]) {
-				return false
-			}
-		}
-		return true
+		return ok && ranked && fitsInto(g, dims)
 	}),
 	pattern.NewGuard("spatial({k}, x, i)", 1, "a reduction of x is over the dimensions i, which are all behind that of channels, and keeps them", func(a pattern.Args) bool {
 		axes, ok := keptAxes(a.Params[0], a.Vars[0], a.Vars[1])

@@ -51,12 +51,8 @@ var productFunctions = []pattern.Function{
 		alpha, beta := op.Float("alpha", 1), op.Float("beta", 1)
 		return append(list.without("alpha", "beta"), ir.Float("alpha", alpha*float32(s)), ir.Float("beta", beta*float32(s)))
 	}),
-	pattern.NewBuilder("(alpha_of n)", 2, "the factor of the product of the Gemm n", func(a pattern.Args) (*fgraph.Variable, error) {
-		return ir.Scalar(float64(opOf(a.Vars[0]).Float("alpha", 1)), ir.TypeOf(a.Vars[0]).Elem())
-	}),
-	pattern.NewBuilder("(beta_of n)", 2, "the factor of the term of the Gemm n", func(a pattern.Args) (*fgraph.Variable, error) {
-		return ir.Scalar(float64(opOf(a.Vars[0]).Float("beta", 1)), ir.TypeOf(a.Vars[0]).Elem())
-	}),
+	attributeOf("(alpha_of n)", "the factor of the product of the Gemm n", "alpha", 1),
+	attributeOf("(beta_of n)", "the factor of the term of the Gemm n", "beta", 1),
 }
 
 func isScaled(op *ir.Op) bool { return op.Float("alpha", 1) != 1 || op.Float("beta", 1) != 1 }
@@ -65,7 +61,12 @@ func isScaled(op *ir.Op) bool { return op.Float("alpha", 1) != 1 || op.Float("be
 func broadcastTo(x, n *fgraph.Variable) bool {
 	from, ranked := ir.TypeOf(x).Shape()
 	to, too := ir.TypeOf(n).Shape()
-	if !ranked || !too || len(from) > len(to) {
+	return ranked && too && fitsInto(from, to) && ir.TypeOf(x).Elem() == ir.TypeOf(n).Elem()
+}
+
+// fitsInto reports whether sizes are broadcast to others, which remain.
+func fitsInto(from, to []ir.Dim) bool {
+	if len(from) > len(to) {
 		return false
 	}
 	for i, d := range from {
@@ -73,7 +74,7 @@ func broadcastTo(x, n *fgraph.Variable) bool {
 			return false
 		}
 	}
-	return ir.TypeOf(x).Elem() == ir.TypeOf(n).Elem()
+	return true
 }
 
 // An attributeList is what captured attributes are changed as.
@@ -119,11 +120,6 @@ func (l attributeList) flipped(name string) attributeList {
 
 // with returns the list with an attribute in place of that of its name.
 func (l attributeList) with(a *onnx.Attribute) attributeList { return append(l.without(a.Name), a) }
-
-// moveFactor moves numbers into weights.
-var moveFactor = rewrite.Rule{
-	Name: "move_factor_into_weights", On: onOps, Fn: moveFactorIntoWeights,
-}
 
 // maxDistance bounds the number of nodes between a factor and the weights that it is moved into.
 const maxDistance = 12

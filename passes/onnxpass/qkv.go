@@ -53,8 +53,7 @@ type projection struct {
 
 // isProjection reports whether an apply is a product with a constant matrix.
 func isProjection(a *fgraph.Apply) bool {
-	op, ok := a.Op().(*ir.Op)
-	if !ok || op.Type != "MatMul" || op.Domain != "" || ir.TypeOf(a.Inputs()[0]).Rank() < 2 {
+	if !isNode(a, "MatMul") || ir.TypeOf(a.Inputs()[0]).Rank() < 2 {
 		return false
 	}
 	t := ir.TypeOf(a.Inputs()[1])
@@ -99,7 +98,7 @@ func termOf(a *fgraph.Apply, n int64) *fgraph.Apply {
 		return nil
 	}
 	sum := clients[0].Apply
-	if op, ok := sum.Op().(*ir.Op); !ok || op.Type != "Add" || op.Domain != "" || op.Legacy != 0 {
+	if !isNode(sum, "Add") {
 		return nil
 	}
 	b := sum.Inputs()[1-clients[0].Index]

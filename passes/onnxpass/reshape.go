@@ -85,86 +85,73 @@ func reshaped(c *rewrite.Context, x, v *fgraph.Variable, given []ir.Dim) *fgraph
 	return r
 }
 
-var constantReshape = rewrite.Rule{
-	Name: "constant_reshape", On: onOps, Depth: 1,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Reshape") {
-			return c.Miss("it is no Reshape"), nil
-		}
-		x, s := a.Inputs()[0], a.Inputs()[1]
-		if s.IsConstant() {
-			return c.Miss("its sizes are constants"), nil
-		}
-		given, _ := ir.TypeOf(s).Data()
-		r := reshaped(c, x, a.Out(), given)
-		if r == nil {
-			return c.Miss("more than one size of %v is neither a number nor one of %v", a.Out().Type(), x.Type()), nil
-		}
-		return rewrite.Replace(r), nil
-	},
+func constantReshape(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, "Reshape") {
+		return c.Miss("it is no Reshape"), nil
+	}
+	x, s := a.Inputs()[0], a.Inputs()[1]
+	if s.IsConstant() {
+		return c.Miss("its sizes are constants"), nil
+	}
+	given, _ := ir.TypeOf(s).Data()
+	r := reshaped(c, x, a.Out(), given)
+	if r == nil {
+		return c.Miss("more than one size of %v is neither a number nor one of %v", a.Out().Type(), x.Type()), nil
+	}
+	return rewrite.Replace(r), nil
 }
 
-var constantExpand = rewrite.Rule{
-	Name: "constant_expand", On: onOps, Depth: 1,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Expand") || a.Inputs()[1].IsConstant() {
-			return c.Miss("it is no Expand to sizes that are computed"), nil
+func constantExpand(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, "Expand") || a.Inputs()[1].IsConstant() {
+		return c.Miss("it is no Expand to sizes that are computed"), nil
+	}
+	x := a.Inputs()[0]
+	in, ranked := ir.TypeOf(x).Shape()
+	out, too := ir.TypeOf(a.Out()).Shape()
+	if !ranked || !too || len(in) > len(out) {
+		return c.Miss("%v or %v is not known", x.Type(), a.Out().Type()), nil
+	}
+	sizes := make([]int64, len(out))
+	for i, d := range out {
+		n, ok := d.Number()
+		if k := i - len(out) + len(in); !ok && (k < 0 || !in[k].Same(d)) {
+			return c.Miss("the size %v is not known", d), nil
 		}
-		x := a.Inputs()[0]
-		in, ranked := ir.TypeOf(x).Shape()
-		out, too := ir.TypeOf(a.Out()).Shape()
-		if !ranked || !too || len(in) > len(out) {
-			return c.Miss("%v or %v is not known", x.Type(), a.Out().Type()), nil
+		sizes[i] = n
+		if !ok {
+			sizes[i] = 1 // which the size of x is broadcast to
 		}
-		sizes := make([]int64, len(out))
-		for i, d := range out {
-			n, ok := d.Number()
-			if k := i - len(out) + len(in); !ok && (k < 0 || !in[k].Same(d)) {
-				return c.Miss("the size %v is not known", d), nil
-			}
-			sizes[i] = n
-			if !ok {
-				sizes[i] = 1 // which the size of x is broadcast to
-			}
-		}
-		v, err := ir.SourceOf(c.Graph()).Operators.Make("Expand", nil, x, ir.Int64s(sizes...))
-		if err != nil {
-			return c.Miss("%v", err), nil
-		}
-		return rewrite.Replace(conform(a.Out(), v)), nil
-	},
+	}
+	return remade(c, a, "Expand", x, ir.Int64s(sizes...)), nil
 }
 
 // maxViews is how far fuseReshapes looks. Most views become one with the view before, so that chains remain short.
 const maxViews = 32
 
-var fuseReshapes = rewrite.Rule{
-	Name: "fuse_consecutive_reshapes", On: onOps,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isView(a) {
-			return c.Miss("it changes more than the shape"), nil
+func fuseReshapes(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isView(a) {
+		return c.Miss("it changes more than the shape"), nil
+	}
+	// From the tensor that had another shape first: what is nearest to it is best.
+	var earlier []*fgraph.Variable
+	for b := a; b != nil && isView(b) && len(earlier) < maxViews; b = b.Inputs()[0].Owner() {
+		earlier = append(earlier, b.Inputs()[0])
+	}
+	for _, x := range slices.Backward(earlier) {
+		if sameType(x, a.Out()) {
+			return rewrite.Replace(x), nil
 		}
-		// From the tensor that had another shape first: what is nearest to it is best.
-		var earlier []*fgraph.Variable
-		for b := a; b != nil && isView(b) && len(earlier) < maxViews; b = b.Inputs()[0].Owner() {
-			earlier = append(earlier, b.Inputs()[0])
+	}
+	var given []ir.Dim
+	if isNode(a, "Reshape") {
+		given, _ = ir.TypeOf(a.Inputs()[1]).Data()
+	}
+	for _, x := range slices.Backward(earlier[1:]) {
+		if r := reshaped(c, x, a.Out(), given); r != nil {
+			return rewrite.Replace(r), nil
 		}
-		for _, x := range slices.Backward(earlier) {
-			if sameType(x, a.Out()) {
-				return rewrite.Replace(x), nil
-			}
-		}
-		var given []ir.Dim
-		if isNode(a, "Reshape") {
-			given, _ = ir.TypeOf(a.Inputs()[1]).Data()
-		}
-		for _, x := range slices.Backward(earlier[1:]) {
-			if r := reshaped(c, x, a.Out(), given); r != nil {
-				return rewrite.Replace(r), nil
-			}
-		}
-		return c.Miss("no earlier tensor has the shape, or gets it by constant sizes"), nil
-	},
+	}
+	return c.Miss("no earlier tensor has the shape, or gets it by constant sizes"), nil
 }
 
 // axesOf returns the axes that an input has, of n dimensions, sorted.
@@ -201,14 +188,9 @@ func int64sOf(list []int) *fgraph.Variable {
 	return ir.Int64s(lists.Map(list, func(n int) int64 { return int64(n) })...)
 }
 
-var (
-	fuseSqueezes   = fuseAxes("fuse_consecutive_squeezes", "Squeeze")
-	fuseUnsqueezes = fuseAxes("fuse_consecutive_unsqueezes", "Unsqueeze")
-)
-
 // fuseAxes returns the rule that two nodes of an operator, which takes dimensions away or adds them, are one.
-func fuseAxes(name, op string) rewrite.Rule {
-	return rewrite.Rule{Name: name, On: onOps, Depth: 2, Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+func fuseAxes(op string) func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	return func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
 		if !isNode(a, op) || !isNode(a.Inputs()[0].Owner(), op) {
 			return c.Miss("it is no %s of another one", op), nil
 		}
@@ -231,7 +213,7 @@ func fuseAxes(name, op string) rewrite.Rule {
 		}
 		slices.Sort(all)
 		return remade(c, a, op, x, int64sOf(all)), nil
-	}}
+	}
 }
 
 // remade proposes an op of the name in place of a.
@@ -287,54 +269,45 @@ func firstOfSizes(c *rewrite.Context, x *fgraph.Variable) *fgraph.Variable {
 	return x
 }
 
-var shapeOfSame = rewrite.Rule{
-	Name: "shape_of_same_sizes", On: onOps,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Shape", "Size") {
-			return c.Miss("it is no Shape"), nil
-		}
-		best := firstOfSizes(c, a.Inputs()[0])
-		if best == a.Inputs()[0] {
-			return c.Miss("no tensor that its input is computed from has the same sizes"), nil
-		}
-		return remadeWith(c, a, a.Op().(*ir.Op), best), nil
-	},
+func shapeOfSame(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, "Shape", "Size") {
+		return c.Miss("it is no Shape"), nil
+	}
+	best := firstOfSizes(c, a.Inputs()[0])
+	if best == a.Inputs()[0] {
+		return c.Miss("no tensor that its input is computed from has the same sizes"), nil
+	}
+	return remadeWith(c, a, a.Op().(*ir.Op), best), nil
 }
 
 // broadcasters are the operators that broadcast all their inputs to each other.
 var broadcasters = []string{"Add", "Sub", "Mul", "Div", "Pow", "Mod", "And", "Or", "Xor", "Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual",
 	"BitwiseAnd", "BitwiseOr", "BitwiseXor", "BitShift", "Where", "Max", "Min", "Sum", "Mean"}
 
-var dropExpand = rewrite.Rule{
-	Name: "drop_expand_before_broadcast", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		return withInputs(c, a, "is expanded", func(v *fgraph.Variable) *fgraph.Variable {
-			if isNode(v.Owner(), "Expand") {
-				return v.Owner().Inputs()[0]
-			}
-			return nil
-		})
-	},
+func dropExpand(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	return withInputs(c, a, "is expanded", func(v *fgraph.Variable) *fgraph.Variable {
+		if isNode(v.Owner(), "Expand") {
+			return v.Owner().Inputs()[0]
+		}
+		return nil
+	})
 }
 
-var dropFill = rewrite.Rule{
-	Name: "drop_fill_before_broadcast", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		return withInputs(c, a, "is filled with a number", func(v *fgraph.Variable) *fgraph.Variable {
-			if !isNode(v.Owner(), "ConstantOfShape") {
-				return nil
-			}
-			t := &onnx.Tensor{DataType: onnx.Float, Raw: make([]byte, 4)}
-			if value := v.Owner().Op().(*ir.Op).Attribute("value"); value != nil && value.Tensor != nil {
-				t = value.Tensor
-			}
-			raw, err := ir.NewValue(t, ir.SourceOf(c.Graph()).Dir).Bytes()
-			if err != nil {
-				return nil
-			}
-			return ir.Constant(ir.NewValue(&onnx.Tensor{DataType: t.DataType, Raw: raw}, ""), "")
-		})
-	},
+func dropFill(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	return withInputs(c, a, "is filled with a number", func(v *fgraph.Variable) *fgraph.Variable {
+		if !isNode(v.Owner(), "ConstantOfShape") {
+			return nil
+		}
+		t := &onnx.Tensor{DataType: onnx.Float, Raw: make([]byte, 4)}
+		if value := v.Owner().Op().(*ir.Op).Attribute("value"); value != nil && value.Tensor != nil {
+			t = value.Tensor
+		}
+		raw, err := ir.NewValue(t, ir.SourceOf(c.Graph()).Dir).Bytes()
+		if err != nil {
+			return nil
+		}
+		return ir.Constant(ir.NewValue(&onnx.Tensor{DataType: t.DataType, Raw: raw}, ""), "")
+	})
 }
 
 // withInputs proposes an element-wise op of other inputs, smaller ones, where the result is known to
@@ -362,53 +335,47 @@ func withInputs(c *rewrite.Context, a *fgraph.Apply, what string, smaller func(*
 	return miss, nil
 }
 
-var moveExpand = rewrite.Rule{
-	Name: "move_expand_to_result", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, elementwise...) {
-			return c.Miss("it is not computed element by element from one tensor"), nil
-		}
-		b := a.Inputs()[0].Owner()
-		if !isNode(b, "Expand") || len(a.Inputs()[0].Clients()) != 1 {
-			return c.Miss("its input is not expanded, or read elsewhere"), nil
-		}
-		inputs := slices.Clone(a.Inputs())
-		inputs[0] = b.Inputs()[0]
-		v, err := ir.SourceOf(c.Graph()).Operators.Apply(a.Op().(*ir.Op), inputs...)
-		if err != nil {
-			return c.Miss("%v", err), nil
-		}
-		return remadeWith(c, a, b.Op().(*ir.Op), v.Out(), b.Inputs()[1]), nil
-	},
+func moveExpand(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, elementwise...) {
+		return c.Miss("it is not computed element by element from one tensor"), nil
+	}
+	b := a.Inputs()[0].Owner()
+	if !isNode(b, "Expand") || len(a.Inputs()[0].Clients()) != 1 {
+		return c.Miss("its input is not expanded, or read elsewhere"), nil
+	}
+	inputs := slices.Clone(a.Inputs())
+	inputs[0] = b.Inputs()[0]
+	v, err := ir.SourceOf(c.Graph()).Operators.Apply(a.Op().(*ir.Op), inputs...)
+	if err != nil {
+		return c.Miss("%v", err), nil
+	}
+	return remadeWith(c, a, b.Op().(*ir.Op), v.Out(), b.Inputs()[1]), nil
 }
 
 // keptBy are reductions, and the searches, whose dimension is an attribute.
 var keptBy = append([]string{"ArgMax", "ArgMin"}, reductions...)
 
-var fuseReduceUnsqueeze = rewrite.Rule{
-	Name: "fuse_consecutive_reduce_unsqueeze", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		b := a.Inputs()
-		if !isNode(a, "Unsqueeze", "Squeeze") || !isNode(b[0].Owner(), keptBy...) || len(b[0].Clients()) != 1 {
-			return c.Miss("it is no Squeeze or Unsqueeze of a reduction that nothing else reads"), nil
-		}
-		r := b[0].Owner()
-		n := ir.TypeOf(r.Inputs()[0]).Rank()
-		reduced, ok := axesOf(r, 1, n)
-		if isNode(r, "ArgMax", "ArgMin") {
-			var axis int
-			axis, ok = axisOf(r.Op().(*ir.Op), 0, n)
-			reduced = []int{axis}
-		}
-		dims, known := axesOf(a, 1, n)
-		keep := int64(0)
-		if isNode(a, "Unsqueeze") {
-			keep = 1
-		}
-		// A reduction over no dimensions may be one over all.
-		if !ok || !known || len(reduced) == 0 || !slices.Equal(reduced, dims) || r.Op().(*ir.Op).Int("keepdims", 1) == keep {
-			return c.Miss("its dimensions are not those that are reduced"), nil
-		}
-		return remadeWith(c, a, r.Op().(*ir.Op).WithAttributes(ir.Int("keepdims", keep)), r.Inputs()...), nil
-	},
+func fuseReduceUnsqueeze(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	b := a.Inputs()
+	if !isNode(a, "Unsqueeze", "Squeeze") || !isNode(b[0].Owner(), keptBy...) || len(b[0].Clients()) != 1 {
+		return c.Miss("it is no Squeeze or Unsqueeze of a reduction that nothing else reads"), nil
+	}
+	r := b[0].Owner()
+	n := ir.TypeOf(r.Inputs()[0]).Rank()
+	reduced, ok := axesOf(r, 1, n)
+	if isNode(r, "ArgMax", "ArgMin") {
+		var axis int
+		axis, ok = axisOf(r.Op().(*ir.Op), 0, n)
+		reduced = []int{axis}
+	}
+	dims, known := axesOf(a, 1, n)
+	keep := int64(0)
+	if isNode(a, "Unsqueeze") {
+		keep = 1
+	}
+	// A reduction over no dimensions may be one over all.
+	if !ok || !known || len(reduced) == 0 || !slices.Equal(reduced, dims) || r.Op().(*ir.Op).Int("keepdims", 1) == keep {
+		return c.Miss("its dimensions are not those that are reduced"), nil
+	}
+	return remadeWith(c, a, r.Op().(*ir.Op).WithAttributes(ir.Int("keepdims", keep)), r.Inputs()...), nil
 }

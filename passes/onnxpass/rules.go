@@ -20,21 +20,47 @@ type Local struct {
 	Groups, Tags []string
 }
 
-// code are the rules that are Go functions, by name.
+// code are the rules that are Go functions, by the names that they have in the files of rules.
 func code() map[string]rewrite.Rule {
-	list := []rewrite.Rule{
-		constantFolding, shapeFolding, ifConstant, decompose,
-		constantReshape, constantExpand, fuseReshapes, fuseSqueezes, fuseUnsqueezes, shapeOfSame, dropExpand, dropFill, moveExpand, fuseReduceUnsqueeze,
-		fuseConcats, dropEmptyOfConcat, cancelConcatOfSplit, fuseConcatOfSlices, partOfConcat, fuseSlices, fusePads, squeezeForGather,
-		ifEqualBranches, dropUnreadOutputs, moveTransposes, transposeResult, dropTransposeBeforeReduce,
-		moveFactor, replaceEinsum, mergeBounds, depthToSpace, sumOfSeveral, moveOutOfLoop,
-		gatherBeforeTranspose, gatherBeforeReshape, reshapeBeforeGather, splitForSequence,
+	return map[string]rewrite.Rule{
+		"constant_folding":                  {Fn: fold, Depth: 1},
+		"shape_folding":                     {Fn: shapeFolding, Depth: 1},
+		"if_with_const_cond":                {Fn: ifConstant, Depth: 1},
+		"if_with_equal_branches":            {Fn: ifEqualBranches, Depth: 1},
+		"decompose":                         {Fn: decompose, Depth: 1},
+		"constant_reshape":                  {Fn: constantReshape, Depth: 1},
+		"constant_expand":                   {Fn: constantExpand, Depth: 1},
+		"fuse_consecutive_reshapes":         {Fn: fuseReshapes},
+		"fuse_consecutive_squeezes":         {Fn: fuseAxes("Squeeze"), Depth: 2},
+		"fuse_consecutive_unsqueezes":       {Fn: fuseAxes("Unsqueeze"), Depth: 2},
+		"shape_of_same_sizes":               {Fn: shapeOfSame},
+		"drop_expand_before_broadcast":      {Fn: dropExpand, Depth: 2},
+		"drop_fill_before_broadcast":        {Fn: dropFill, Depth: 2},
+		"move_expand_to_result":             {Fn: moveExpand, Depth: 2},
+		"fuse_consecutive_reduce_unsqueeze": {Fn: fuseReduceUnsqueeze, Depth: 2},
+		"fuse_consecutive_concats":          {Fn: fuseConcats},
+		"drop_empty_of_concat":              {Fn: dropEmptyOfConcat, Depth: 1},
+		"cancel_concat_of_split":            {Fn: cancelConcatOfSplit, Depth: 2},
+		"fuse_concat_of_slices":             {Fn: fuseConcatOfSlices, Depth: 2},
+		"part_of_concat":                    {Fn: partOfConcat, Depth: 2},
+		"fuse_consecutive_slices":           {Fn: fuseSlices, Depth: 2},
+		"fuse_consecutive_pads":             {Fn: fusePads, Depth: 2},
+		"squeeze_for_gather":                {Fn: squeezeForGather, Depth: 1},
+		"gather_before_transpose":           {Fn: gatherBeforeTranspose, Depth: 2},
+		"gather_before_reshape":             {Fn: gatherBeforeReshape, Depth: 3},
+		"reshape_before_gather":             {Fn: reshapeBeforeGather, Depth: 3},
+		"split_for_sequence":                {Fn: splitForSequence, Depth: 2},
+		"drop_unread_outputs":               {Fn: dropUnreadOutputs, Depth: 1},
+		"move_invariant_out_of_loop":        {Fn: moveOutOfLoop, Depth: 1},
+		"move_factor_into_weights":          {Fn: moveFactorIntoWeights},
+		"move_transpose_to_others":          {Fn: moveTransposes},
+		"transpose_result_of_transposed":    {Fn: transposeResult, Depth: 2},
+		"drop_transpose_before_reduce":      {Fn: dropTransposeBeforeReduce, Depth: 2},
+		"merge_bounds":                      {Fn: mergeBounds, Depth: 2},
+		"depth_to_space_from_parts":         {Fn: depthToSpaceFromParts, Depth: 3},
+		"replace_einsum_with_matmul":        {Fn: replaceEinsumWithMatMul, Depth: 1},
+		"sum_of_several":                    {Fn: sumOfSeveral},
 	}
-	byName := make(map[string]rewrite.Rule)
-	for _, r := range list {
-		byName[r.Name] = r
-	}
-	return byName
 }
 
 // Rules returns the rules, in the order of their files. Text is compiled when a rule is first used.
@@ -78,7 +104,7 @@ func family(name, text string, byName map[string]rewrite.Rule) []Local {
 	for i, r := range heads {
 		list[i] = Local{Groups: slices.Clone(r.Groups), Tags: r.Tags}
 		if g, ok := byName[r.Name]; ok && r.Go != "" {
-			g.Doc, g.Reason = r.Doc, r.Go
+			g.Name, g.Doc, g.Reason, g.On = r.Name, r.Doc, r.Go, onOps
 			list[i].Rule = g
 			delete(byName, r.Name)
 			continue

@@ -81,36 +81,33 @@ func regionOf(a *fgraph.Apply, n int) region {
 	return r
 }
 
-var moveTransposes = rewrite.Rule{
-	Name: "move_transpose_to_others", On: onOps,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, "Transpose") {
-			return c.Miss("it is no Transpose"), nil
-		}
-		n := ir.TypeOf(a.Out()).Rank()
-		perm, ok := permutation(a.Op().(*ir.Op), n)
-		if !ok || n < 0 {
-			return c.Miss("the number of dimensions is not known"), nil
-		}
-		r := regionOf(a, n)
-		if len(r.nodes) == 0 {
-			return c.Miss("what it transposes is not computed element by element, or also read elsewhere"), nil
-		}
-		// The Transpose itself is saved, and there is one for each leaf that is no constant: it cancels
-		// another one, becomes one with it, or is new.
-		more, miss := r.more(c, perm)
-		if miss != "" {
-			return c.Miss("%s", miss), nil
-		}
-		if more >= 1 {
-			return c.Miss("moving it through %d nodes saves no Transpose", len(r.nodes)), nil
-		}
-		v, err := r.transposed(c, a, perm)
-		if err != nil {
-			return c.Miss("%v", err), nil
-		}
-		return rewrite.Replace(conform(a.Out(), v)), nil
-	},
+func moveTransposes(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, "Transpose") {
+		return c.Miss("it is no Transpose"), nil
+	}
+	n := ir.TypeOf(a.Out()).Rank()
+	perm, ok := permutation(a.Op().(*ir.Op), n)
+	if !ok || n < 0 {
+		return c.Miss("the number of dimensions is not known"), nil
+	}
+	r := regionOf(a, n)
+	if len(r.nodes) == 0 {
+		return c.Miss("what it transposes is not computed element by element, or also read elsewhere"), nil
+	}
+	// The Transpose itself is saved, and there is one for each leaf that is no constant: it cancels
+	// another one, becomes one with it, or is new.
+	more, miss := r.more(c, perm)
+	if miss != "" {
+		return c.Miss("%s", miss), nil
+	}
+	if more >= 1 {
+		return c.Miss("moving it through %d nodes saves no Transpose", len(r.nodes)), nil
+	}
+	v, err := r.transposed(c, a, perm)
+	if err != nil {
+		return c.Miss("%v", err), nil
+	}
+	return rewrite.Replace(conform(a.Out(), v)), nil
 }
 
 // more returns how many nodes more there are when the region reads its leaves transposed, or why that can't be.
@@ -229,84 +226,78 @@ func transposeOf(operators *ir.Operators, v *fgraph.Variable, perm []int64) (*fg
 	return operators.Make("Transpose", []*onnx.Attribute{ir.Ints("perm", perm...)}, v)
 }
 
-var transposeResult = rewrite.Rule{
-	Name: "transpose_result_of_transposed", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		n := ir.TypeOf(a.Out()).Rank()
-		if !isNode(a, broadcasters...) && !isNode(a, "Concat") || n < 0 {
-			return c.Miss("it does not combine tensors"), nil
+func transposeResult(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	n := ir.TypeOf(a.Out()).Rank()
+	if !isNode(a, broadcasters...) && !isNode(a, "Concat") || n < 0 {
+		return c.Miss("it does not combine tensors"), nil
+	}
+	var perm []int64
+	var from []*fgraph.Variable
+	for _, v := range a.Inputs() {
+		b := v.Owner()
+		if !isNode(b, "Transpose") || len(v.Clients()) != 1 || slices.Contains(from, v) {
+			continue
 		}
-		var perm []int64
-		var from []*fgraph.Variable
-		for _, v := range a.Inputs() {
-			b := v.Owner()
-			if !isNode(b, "Transpose") || len(v.Clients()) != 1 || slices.Contains(from, v) {
-				continue
-			}
-			if q, ok := permutation(b.Op().(*ir.Op), n); ok && (perm == nil || slices.Equal(perm, q)) {
-				perm, from = q, append(from, v)
-			}
+		if q, ok := permutation(b.Op().(*ir.Op), n); ok && (perm == nil || slices.Equal(perm, q)) {
+			perm, from = q, append(from, v)
 		}
-		if len(from) < 2 {
-			return c.Miss("there are not two transposed inputs that nothing else reads"), nil
+	}
+	if len(from) < 2 {
+		return c.Miss("there are not two transposed inputs that nothing else reads"), nil
+	}
+	inverse := make([]int64, n)
+	for i, k := range perm {
+		inverse[k] = int64(i)
+	}
+	r := region{[]*fgraph.Apply{a}, nil}
+	for _, v := range a.Inputs() {
+		if !slices.Contains(r.leaves, v) {
+			r.leaves = append(r.leaves, v)
 		}
-		inverse := make([]int64, n)
-		for i, k := range perm {
-			inverse[k] = int64(i)
-		}
-		r := region{[]*fgraph.Apply{a}, nil}
-		for _, v := range a.Inputs() {
-			if !slices.Contains(r.leaves, v) {
-				r.leaves = append(r.leaves, v)
-			}
-		}
-		more, miss := r.more(c, inverse)
-		if miss != "" {
-			return c.Miss("%s", miss), nil
-		}
-		if _, ok := moves(a, n); !ok || more >= -1 { // one is the Transpose of the result
-			return c.Miss("no Transpose would be saved"), nil
-		}
-		// The result is that of the transposed inputs, which cancels what they were, transposed back.
-		root := fgraph.NewApply(a.Op(), []*fgraph.Variable{a.Out()}, a.Out().Type())
-		v, err := r.transposed(c, root, inverse)
-		if err != nil {
-			return c.Miss("%v", err), nil
-		}
-		return remadeWith(c, a, ir.SourceOf(c.Graph()).Operators.Op("Transpose", ir.Ints("perm", perm...)), v), nil
-	},
+	}
+	more, miss := r.more(c, inverse)
+	if miss != "" {
+		return c.Miss("%s", miss), nil
+	}
+	if _, ok := moves(a, n); !ok || more >= -1 { // one is the Transpose of the result
+		return c.Miss("no Transpose would be saved"), nil
+	}
+	// The result is that of the transposed inputs, which cancels what they were, transposed back.
+	root := fgraph.NewApply(a.Op(), []*fgraph.Variable{a.Out()}, a.Out().Type())
+	v, err := r.transposed(c, root, inverse)
+	if err != nil {
+		return c.Miss("%v", err), nil
+	}
+	return remadeWith(c, a, ir.SourceOf(c.Graph()).Operators.Op("Transpose", ir.Ints("perm", perm...)), v), nil
 }
 
-var dropTransposeBeforeReduce = rewrite.Rule{
-	Name: "drop_transpose_before_reduce", On: onOps, Depth: 2,
-	Fn: func(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
-		if !isNode(a, reductions...) || !isNode(a.Inputs()[0].Owner(), "Transpose") {
-			return c.Miss("it is no reduction of a Transpose"), nil
+func dropTransposeBeforeReduce(c *rewrite.Context, a *fgraph.Apply) (rewrite.Result, error) {
+	if !isNode(a, reductions...) || !isNode(a.Inputs()[0].Owner(), "Transpose") {
+		return c.Miss("it is no reduction of a Transpose"), nil
+	}
+	b := a.Inputs()[0].Owner()
+	n := ir.TypeOf(b.Out()).Rank()
+	perm, ok := permutation(b.Op().(*ir.Op), n)
+	axes, known := axesOf(a, 1, n)
+	if !ok || !known || n < 0 || len(axes) == 0 {
+		return c.Miss("its dimensions are not known"), nil
+	}
+	// What remains has to be in order, and where dimensions are kept, in place.
+	left := int64(-1)
+	for i, k := range perm {
+		reduced := slices.Contains(axes, i)
+		if !reduced && (k < left || a.Op().(*ir.Op).Int("keepdims", 1) != 0 && k != int64(i)) {
+			return c.Miss("the dimensions that remain change their order"), nil
 		}
-		b := a.Inputs()[0].Owner()
-		n := ir.TypeOf(b.Out()).Rank()
-		perm, ok := permutation(b.Op().(*ir.Op), n)
-		axes, known := axesOf(a, 1, n)
-		if !ok || !known || n < 0 || len(axes) == 0 {
-			return c.Miss("its dimensions are not known"), nil
+		if !reduced {
+			left = k
 		}
-		// What remains has to be in order, and where dimensions are kept, in place.
-		left := int64(-1)
-		for i, k := range perm {
-			reduced := slices.Contains(axes, i)
-			if !reduced && (k < left || a.Op().(*ir.Op).Int("keepdims", 1) != 0 && k != int64(i)) {
-				return c.Miss("the dimensions that remain change their order"), nil
-			}
-			if !reduced {
-				left = k
-			}
-		}
-		for i, k := range axes {
-			axes[i] = int(perm[k])
-		}
-		slices.Sort(axes)
-		inputs := slices.Clone(a.Inputs())
-		inputs[0], inputs[1] = b.Inputs()[0], int64sOf(axes)
-		return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
-	},
+	}
+	for i, k := range axes {
+		axes[i] = int(perm[k])
+	}
+	slices.Sort(axes)
+	inputs := slices.Clone(a.Inputs())
+	inputs[0], inputs[1] = b.Inputs()[0], int64sOf(axes)
+	return remadeWith(c, a, a.Op().(*ir.Op), inputs...), nil
 }
