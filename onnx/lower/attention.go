@@ -28,9 +28,7 @@ func (c *call) cacheUpdate() []*value {
 	}
 	at := asDim(arange(y[axis]), axis, len(x))
 	if c.has(2) {
-		if !slices.Equal(c.shape(c.x(2)), x[:1]) {
-			c.fail("%v places for %d items", c.shape(c.x(2)), x[0])
-		}
+		c.failIf(!slices.Equal(c.shape(c.x(2)), x[:1]), "%v places for %d items", c.shape(c.x(2)), x[0])
 		at = tensor.Add(at, asDim(c.integers(2), 0, len(x)))
 	}
 	if mode == "circular" {

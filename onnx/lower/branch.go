@@ -13,9 +13,7 @@ import (
 // that is computed from floats is another one for each input. Then the graph has both branches, and a run
 // computes the one that is taken, if their results are tensors of the same types.
 func (c *call) branch() []*value {
-	if c.apply == nil {
-		c.fail("an If without a graph")
-	}
+	c.failIf(c.apply == nil, "an If without a graph")
 	if c.wavers(c.x(0)) {
 		if out := c.bothBranches(); out != nil {
 			return out
@@ -83,12 +81,8 @@ func (c *call) bothBranches() (out []*value) {
 		}
 		sides := [2][]*value{c.taken(0), c.taken(1)}
 		// The value would have to hold also in runs that don't take the branch, where computing it may fail.
-		if len(c.demands) > demands {
-			c.fail("a branch asks for values")
-		}
-		if len(sides[0]) != len(sides[1]) {
-			c.fail("its branches have %d and %d outputs", len(sides[0]), len(sides[1]))
-		}
+		c.failIf(len(c.demands) > demands, "a branch asks for values")
+		c.failIf(len(sides[0]) != len(sides[1]), "its branches have %d and %d outputs", len(sides[0]), len(sides[1]))
 		var vars [2][]variable
 		for i, x := range sides[0] {
 			y := sides[1][i]

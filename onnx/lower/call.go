@@ -35,6 +35,13 @@ func (c *call) fail(format string, args ...any) {
 	panic(fmt.Errorf("%w: %w", errCall, fmt.Errorf(format, args...)))
 }
 
+// failIf ends the lowering of the node if a condition holds. What it prints is computed in any case.
+func (c *call) failIf(wrong bool, format string, args ...any) {
+	if wrong {
+		c.fail(format, args...)
+	}
+}
+
 // has reports whether there is an input.
 func (c *call) has(k int) bool { return k < len(c.in) && c.in[k] != nil }
 
@@ -51,12 +58,8 @@ func (c *call) x(k int) *fgraph.Variable {
 
 // stored returns an input, which has to be there, with its own elements.
 func (c *call) stored(k int) *fgraph.Variable {
-	if !c.has(k) {
-		c.fail("input %d is missing", k)
-	}
-	if c.in[k].v == nil || c.in[k].keys != nil {
-		c.fail("input %d is no tensor", k)
-	}
+	c.failIf(!c.has(k), "input %d is missing", k)
+	c.failIf(c.in[k].v == nil || c.in[k].keys != nil, "input %d is no tensor", k)
 	return c.in[k].v
 }
 
@@ -98,18 +101,14 @@ func (c *call) intsOr(k int, otherwise []int) []int {
 // array returns the value of an input. The graph depends on it.
 func (c *call) array(k int) *array.Array {
 	a, err := c.valueOf(c.x(k))
-	if err != nil {
-		c.fail("the value of input %d: %w", k, err)
-	}
+	c.failIf(err != nil, "the value of input %d: %w", k, err)
 	return a
 }
 
 // one returns the value of an input of one number.
 func (c *call) one(k int) float64 {
 	a := c.array(k)
-	if a.Len() != 1 {
-		c.fail("input %d has %d elements, not one", k, a.Len())
-	}
+	c.failIf(a.Len() != 1, "input %d has %d elements, not one", k, a.Len())
 	return a.Float(0)
 }
 
@@ -136,9 +135,7 @@ func (c *call) text(name, otherwise string) string { return c.op.Text(name, othe
 // oneOf returns an attribute that has to be one of some words.
 func (c *call) oneOf(name, otherwise string, words ...string) string {
 	text := c.text(name, otherwise)
-	if !slices.Contains(words, text) {
-		c.fail("%w: %s %q", ErrUnsupported, name, text)
-	}
+	c.failIf(!slices.Contains(words, text), "%w: %s %q", ErrUnsupported, name, text)
 	return text
 }
 
@@ -167,9 +164,7 @@ func (c *call) out(v *fgraph.Variable, elem onnx.DataType) []*value {
 // typed gives a tensor the type of arrays that hold elements of a type.
 func (c *call) typed(v *fgraph.Variable, elem onnx.DataType) *value {
 	d, err := dtypeOf(elem)
-	if err != nil {
-		c.fail("%w", err)
-	}
+	c.failIf(err != nil, "%w", err)
 	if d == array.String {
 		d = array.Int64 // their numbers
 	}
@@ -192,13 +187,9 @@ func (c *call) shape(v *fgraph.Variable) []int {
 		return shape
 	}
 	// A graph for any sizes must not depend on one.
-	if c.open != nil {
-		c.fail("%w: %v", ErrSizes, v.Type())
-	}
+	c.failIf(c.open != nil, "%w: %v", ErrSizes, v.Type())
 	a, err := c.valueOf(tensor.Shape(v))
-	if err != nil {
-		c.fail("a shape: %w", err)
-	}
+	c.failIf(err != nil, "a shape: %w", err)
 	for i := range shape {
 		shape[i] = int(a.Int(i))
 	}
@@ -207,9 +198,7 @@ func (c *call) shape(v *fgraph.Variable) []int {
 
 // axis returns a dimension, which may count from the end, of n.
 func (c *call) axis(axis, n int) int {
-	if axis < -n || axis >= n {
-		c.fail("there is no axis %d of %d", axis, n)
-	}
+	c.failIf(axis < -n || axis >= n, "there is no axis %d of %d", axis, n)
 	return (axis + n) % max(n, 1)
 }
 

@@ -49,12 +49,8 @@ type bitCast struct{ From, To onnx.DataType }
 func (c *call) bitCast() []*value {
 	from, to := c.elem(0), onnx.DataType(c.int("to", 0))
 	d, err := dtypeOf(to)
-	if err != nil {
-		c.fail("%w", err)
-	}
-	if from.Bits() != to.Bits() || from.Bits() < 8 {
-		c.fail("elements of type %v have not as many bits as %v", from, to)
-	}
+	c.failIf(err != nil, "%w", err)
+	c.failIf(from.Bits() != to.Bits() || from.Bits() < 8, "elements of type %v have not as many bits as %v", from, to)
 	return c.out(routine(c, "BitCast", bitsCast, bitCast{from, to}, []variable{c.x(0)}, tensor.NewType(d, c.shape(c.x(0))...))[0], to)
 }
 

@@ -66,18 +66,14 @@ var contributed = map[string]func(c *call) []*value{
 	},
 	"com.microsoft.DynamicTimeWarping": func(c *call) []*value {
 		shape := c.shape(c.x(0))
-		if len(shape) < 2 || product(shape) != product(shape[len(shape)-2:]) {
-			c.fail("costs of shape %v", shape)
-		}
+		c.failIf(len(shape) < 2 || product(shape) != product(shape[len(shape)-2:]), "costs of shape %v", shape)
 		x := c.reshape(c.floats(0), shape[len(shape)-2:])
 		return c.out(routine(c, "DynamicTimeWarping", warped, nil, []variable{x}, tensor.NewType(array.Int32, 2, tensor.Unknown))[0], onnx.Int32)
 	},
 	"com.microsoft.CropAndResize": func(c *call) []*value {
 		c.regionsOf(1, 4)
 		to := c.madeShape(3)
-		if !slices.Equal(c.shape(c.x(2)), to[:1]) {
-			c.fail("%v images for %d regions", c.shape(c.x(2)), to[0])
-		}
+		c.failIf(!slices.Equal(c.shape(c.x(2)), to[:1]), "%v images for %d regions", c.shape(c.x(2)), to[0])
 		p := crops{to, c.text("mode", "bilinear") == "nearest", c.float("extrapolation_value", 0)}
 		return c.like(routine(c, "CropAndResize", cropped, p, []variable{c.floats(0), c.floats(1), c.integers(2)}, tensor.NewType(array.Float64, to...))[0])
 	},

@@ -35,9 +35,7 @@ func (c *call) body(name string) *body {
 		n := b.Captures()
 		if b.Name == name {
 			root, err := c.regions(b.Graph)
-			if err != nil {
-				c.fail("its %s: %w", name, err)
-			}
+			c.failIf(err != nil, "its %s: %w", name, err)
 			return &body{c, b, root, rest[:n]}
 		}
 		rest = rest[n:]
@@ -65,9 +63,7 @@ func (b *body) run(inputs ...*value) []*value {
 	if b.unrolled += b.Graph.NumApplies() + 1; b.unrolled > maxUnrolled {
 		b.fail("%w: loops of more than %d nodes", ErrUnsupported, maxUnrolled)
 	}
-	if len(inputs) > b.Params {
-		b.fail("its %s has %d inputs, not %d", b.Name, b.Params, len(inputs))
-	}
+	b.failIf(len(inputs) > b.Params, "its %s has %d inputs, not %d", b.Name, b.Params, len(inputs))
 	// Without the values around: what the body needs of them is among its inputs.
 	s := newScope(nil)
 	for i, v := range b.Graph.Inputs() {
@@ -90,9 +86,7 @@ func (c *call) within(what string, r *ir.Region, s *scope, results []*fgraph.Var
 	before := len(c.faults)
 	c.lowering.region(r, s)
 	// The nodes within have said what is wrong. This one fails with them.
-	if len(c.faults) > before {
-		c.fail("%s can't be computed", what)
-	}
+	c.failIf(len(c.faults) > before, "%s can't be computed", what)
 	out := make([]*value, len(results))
 	for i, v := range results {
 		if out[i], _ = c.of(v, s); out[i] == nil {
@@ -183,9 +177,7 @@ func (c *call) roundOf(p looped, i int64, state []*value) (in []*value) {
 		} else {
 			// Nothing is scanned without rounds, so a round that only tells shapes gets zeros.
 			zeros, err := NewArray(x.elem, c.shape(x.v)[1:]...)
-			if err != nil {
-				c.fail("%w", err)
-			}
+			c.failIf(err != nil, "%w", err)
 			item.v = tensor.Constant(zeros)
 		}
 		in = append(in, item)
@@ -230,17 +222,13 @@ func (b *body) nothing(output int, round func() []*value) *value {
 			v := round()[output]
 			elem, shape = v.elem, b.shape(v.v)
 		})
-		if err != nil {
-			b.fail("%w: there are no iterations, and the shape of %v is not known", ErrUnsupported, out)
-		}
+		b.failIf(err != nil, "%w: there are no iterations, and the shape of %v is not known", ErrUnsupported, out)
 	}
 	if shape = append([]int{0}, shape...); len(shape) > array.MaxDims || slices.Max(shape) > maxMade {
 		b.fail("%w: there are no iterations, and %v has the shape %v", ErrUnsupported, out, shape[1:])
 	}
 	a, err := NewArray(elem, shape...)
-	if err != nil {
-		b.fail("%v: %w", out, err)
-	}
+	b.failIf(err != nil, "%v: %w", out, err)
 	return &value{v: tensor.Constant(a), elem: elem}
 }
 
@@ -250,13 +238,9 @@ func (c *call) scan() []*value {
 	if c.opset >= 9 {
 		return c.scanOver(c.in, n)
 	}
-	if c.has(0) {
-		c.fail("%w: lengths of sequences", ErrUnsupported)
-	}
+	c.failIf(c.has(0), "%w: lengths of sequences", ErrUnsupported)
 	in := c.in[min(1, len(c.in)):]
-	if len(in) == 0 {
-		c.fail("there are no inputs")
-	}
+	c.failIf(len(in) == 0, "there are no inputs")
 	var list [][]*value
 	c.checkSteps(c.batch(in))
 	for i := range c.batch(in) {
@@ -266,9 +250,7 @@ func (c *call) scan() []*value {
 		}
 		list = append(list, c.scanOver(item, n))
 	}
-	if len(list) == 0 {
-		c.fail("%w: no items", ErrUnsupported)
-	}
+	c.failIf(len(list) == 0, "%w: no items", ErrUnsupported)
 	out := make([]*value, len(list[0]))
 	for k := range out {
 		vars := make([]variable, len(list))
@@ -285,27 +267,21 @@ func (c *call) batch(in []*value) int {
 	n := -1
 	for k := range in {
 		shape := c.shape((&call{lowering: c.lowering, in: in}).x(k))
-		if len(shape) == 0 || n >= 0 && shape[0] != n {
-			c.fail("an input of shape %v", shape)
-		}
+		c.failIf(len(shape) == 0 || n >= 0 && shape[0] != n, "an input of shape %v", shape)
 		n = shape[0]
 	}
 	return n
 }
 
 func (c *call) checkSteps(n int) {
-	if n > maxSteps {
-		c.fail("%w: %d steps", ErrUnsupported, n)
-	}
+	c.failIf(n > maxSteps, "%w: %d steps", ErrUnsupported, n)
 }
 
 // scanOver goes along the last n inputs; those before them are carried.
 func (c *call) scanOver(in []*value, n int) []*value {
 	b := c.body("body")
 	states := len(in) - n
-	if n < 1 || states < 0 || len(b.Graph.Outputs()) < states {
-		c.fail("%d scanned of %d inputs", n, len(in))
-	}
+	c.failIf(n < 1 || states < 0 || len(b.Graph.Outputs()) < states, "%d scanned of %d inputs", n, len(in))
 	inputs := &call{lowering: c.lowering, in: in}
 	axes, steps := make([]int, n), -1
 	for k := range n {

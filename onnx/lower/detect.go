@@ -168,9 +168,7 @@ type roiPool struct {
 func (c *call) roiPool() []*value {
 	c.regionsOf(1, 5)
 	shape := c.madeShape()
-	if shape[2] < 1 || shape[3] < 1 {
-		c.fail("%v cells", shape[2:])
-	}
+	c.failIf(shape[2] < 1 || shape[3] < 1, "%v cells", shape[2:])
 	p := roiPool{shape[2], shape[3], c.float("spatial_scale", 1)}
 	return c.like(routine(c, "MaxRoiPool", roiPooled, p, []variable{c.floats(0), c.floats(1)}, tensor.NewType(array.Float64, shape...))[0])
 }

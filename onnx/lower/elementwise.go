@@ -68,9 +68,7 @@ var elementwise = map[string]func(c *call) []*value{
 	"Sinh": mapped(array.Sinh), "Cosh": mapped(array.Cosh), "Tanh": mapped(array.Tanh), "Asinh": mapped(array.Arcsinh), "Acosh": mapped(array.Arccosh), "Atanh": mapped(array.Arctanh),
 	"Sigmoid": mapped(array.Sigmoid), "Softplus": mapped(array.Softplus),
 	"Identity": func(c *call) []*value {
-		if !c.has(0) {
-			c.fail("input 0 is missing")
-		}
+		c.failIf(!c.has(0), "input 0 is missing")
 		return []*value{c.in[0]} // which may be a sequence
 	},
 	"Add": binaryOp(func(_ *call, x, y variable) variable { return tensor.Add(x, y) }),

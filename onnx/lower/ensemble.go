@@ -14,9 +14,7 @@ func (c *call) numbersOf(name string) []float64 {
 		case a == nil:
 		case a.Tensor != nil:
 			x, err := c.tensorOf(a.Tensor, c.dir())
-			if err != nil {
-				c.fail("%s: %w", name, err)
-			}
+			c.failIf(err != nil, "%s: %w", name, err)
 			return x.Floats()
 		case len(a.Floats) > 0:
 			return numbersAs[float64](a.Floats)
@@ -39,9 +37,7 @@ func (c *call) indexes(name string) []int32 {
 // sameLengths fails if lists have other lengths than the first.
 func (c *call) sameLengths(what string, lengths ...int) {
 	for _, n := range lengths {
-		if n != lengths[0] {
-			c.fail("lists of %s are %v long", what, lengths)
-		}
+		c.failIf(n != lengths[0], "lists of %s are %v long", what, lengths)
 	}
 }
 
@@ -61,9 +57,7 @@ func (c *call) regressorTrees() *forest[float64] {
 	e := c.namedTrees("target")
 	e.outputs = c.int("n_targets", 0)
 	e.combine = combination(slices.Index(combinations, c.text("aggregate_function", "SUM")))
-	if e.combine < averageOf {
-		c.fail("%w: aggregate_function %q", ErrUnsupported, c.text("aggregate_function", "SUM"))
-	}
+	c.failIf(e.combine < averageOf, "%w: aggregate_function %q", ErrUnsupported, c.text("aggregate_function", "SUM"))
 	return e
 }
 

@@ -70,9 +70,7 @@ func (c *call) expanded(without ...int) ([]*value, error) {
 // parts is expanded, and fails where that returns an error.
 func (c *call) parts(without ...int) []*value {
 	out, err := c.expanded(without...)
-	if err != nil {
-		c.fail("%w", err)
-	}
+	c.failIf(err != nil, "%w", err)
 	return out
 }
 

@@ -302,13 +302,9 @@ func (f *forest[T]) check(c *call) {
 		}
 	}
 	for _, r := range f.roots {
-		if !exists(r) {
-			c.fail("the root %d is no node", r)
-		}
+		c.failIf(!exists(r), "the root %d is no node", r)
 	}
-	if f.cyclic() {
-		c.fail("a node is below itself")
-	}
+	c.failIf(f.cyclic(), "a node is below itself")
 }
 
 // cyclic reports whether a node is below itself: whether some are left when nodes without parents are taken away

@@ -79,9 +79,7 @@ var indexing = map[string]func(c *call) []*value{
 			k = int(c.one(1))
 		}
 		n := ndim(x)
-		if n < 2 {
-			c.fail("%d dimensions", n)
-		}
+		c.failIf(n < 2, "%d dimensions", n)
 		sizes := c.scalars(c.dims(x))
 		upper := c.bool("upper", true)
 		rows, columns := tensor.ARange(tensor.Int(0), sizes[n-2], tensor.Int(1)), tensor.ARange(tensor.Int(0), sizes[n-1], tensor.Int(1))
@@ -97,9 +95,7 @@ var indexing = map[string]func(c *call) []*value{
 		batch, time := c.axis(c.int("batch_axis", 1), ndim(x)), c.axis(c.int("time_axis", 0), ndim(x))
 		y := tensor.MoveAxes(x, []int{batch, time}, []int{0, 1})
 		shape, lengths := c.shape(y), c.ints(1)
-		if len(lengths) != shape[0] || batch == time {
-			c.fail("%d lengths for %d items", len(lengths), shape[0])
-		}
+		c.failIf(len(lengths) != shape[0] || batch == time, "%d lengths for %d items", len(lengths), shape[0])
 		at := make([]int64, 0, shape[0]*shape[1])
 		for b, n := range lengths {
 			for t := range shape[1] {

@@ -36,9 +36,7 @@ func (c *call) labels(prefix string) labelling {
 	}
 	if a := c.attribute(prefix + "_tensor"); a != nil && a.Tensor != nil {
 		x, err := c.tensorOf(a.Tensor, c.dir())
-		if err != nil {
-			c.fail("%s_tensor: %w", prefix, err)
-		}
+		c.failIf(err != nil, "%s_tensor: %w", prefix, err)
 		return labelling{a.Tensor.DataType, codesOf(x)}
 	}
 	return labelling{}
@@ -118,9 +116,7 @@ func (c *call) lookUp(keys, values labelling, missing int64) []*value {
 		}
 	}
 	d, err := dtypeOf(values.elem)
-	if err != nil {
-		c.fail("%w", err)
-	}
+	c.failIf(err != nil, "%w", err)
 	x, floats := c.x(0), d.IsFloat()
 	if d = array.Int64; floats {
 		d = array.Float64

@@ -14,9 +14,7 @@ import (
 var learned = map[string]func(c *call) []*value{
 	"ai.onnx.ml.ArrayFeatureExtractor": func(c *call) []*value {
 		x := c.x(0)
-		if ndim(x) == 0 {
-			c.fail("no dimensions")
-		}
+		c.failIf(ndim(x) == 0, "no dimensions")
 		if ndim(x) == 1 {
 			x = tensor.ExpandDims(x, 0)
 		}
@@ -122,9 +120,7 @@ func (c *call) rows() variable {
 // perColumn returns an attribute with one number, or one for each column.
 func (c *call) perColumn(name string, x variable) variable {
 	a := c.attribute(name)
-	if a == nil || len(a.Floats) == 0 || ndim(x) == 0 {
-		c.fail("%s has no numbers", name)
-	}
+	c.failIf(a == nil || len(a.Floats) == 0 || ndim(x) == 0, "%s has no numbers", name)
 	c.fits(name, len(a.Floats), x)
 	return tensor.Cast(tensor.Constant(array.Of(a.Floats, len(a.Floats))), tensor.TypeOf(x).DType())
 }
@@ -174,9 +170,7 @@ func (c *call) impute() []*value {
 // off, and those that are missing are 0.
 func (c *call) vectorizeFeatures() []*value {
 	sizes := c.list("inputdimensions")
-	if len(sizes) != len(c.in) || len(sizes) == 0 {
-		c.fail("%d inputs, of %d sizes", len(c.in), len(sizes))
-	}
+	c.failIf(len(sizes) != len(c.in) || len(sizes) == 0, "%d inputs, of %d sizes", len(c.in), len(sizes))
 	var list []variable
 	for k, size := range sizes {
 		x := tensor.Cast(c.x(k), array.Float32)
@@ -186,9 +180,7 @@ func (c *call) vectorizeFeatures() []*value {
 			c.fail("input %d has %d dimensions", k, ndim(x))
 		}
 		columns := c.dim(x, 1)
-		if size < 0 || size > maxMade {
-			c.fail("%d columns of input %d", size, k)
-		}
+		c.failIf(size < 0 || size > maxMade, "%d columns of input %d", size, k)
 		if size > columns {
 			x = tensor.PadValue(x, number(0, x), tensor.Margin{Before: tensor.Int(0), After: tensor.Int(0)}, tensor.Margin{Before: tensor.Int(0), After: tensor.Int(size - columns)})
 		} else if size < columns {
@@ -207,9 +199,7 @@ func (c *call) linear(targets int) variable {
 	if len(b) == 0 {
 		return y
 	}
-	if len(b) != targets {
-		c.fail("%d intercepts of %d targets", len(b), targets)
-	}
+	c.failIf(len(b) != targets, "%d intercepts of %d targets", len(b), targets)
 	return tensor.Add(y, tensor.Constant(array.Of(b, 1, targets)))
 }
 
@@ -253,9 +243,7 @@ func (c *call) binary(labels labelling) labelling {
 // classified returns the labels and the scores that a function makes of each row, of so many columns. It may change the
 // row.
 func (c *call) classified(scores variable, labels labelling, finish func(row []float64) (label int, scores []float64), columns int) []*value {
-	if labels.elem == onnx.Undefined || len(labels.codes) == 0 {
-		c.fail("there are no labels")
-	}
+	c.failIf(labels.elem == onnx.Undefined || len(labels.codes) == 0, "there are no labels")
 	rows := tensor.TypeOf(scores).Dim(0)
 	out := c.nodeRoutine(c.op.Type, func(in []*array.Array) ([]*array.Array, error) {
 		n, width := in[0].Dim(0), in[0].Dim(1)

@@ -37,9 +37,7 @@ var norms = map[string]func(c *call) []*value{
 		c.perChannel(x, 1, 2)
 		// What is normalized together is a row, as tensors have an op for.
 		shape := c.dims(x)
-		if len(shape) < 2 {
-			c.fail("an input of shape %v", shape)
-		}
+		c.failIf(len(shape) < 2, "an input of shape %v", shape)
 		y, _, _ := c.normalized(c.reshapeTo(x, []ir.Dim{shape[0], shape[1], together(shape[2:])}), 2)
 		return c.like(c.reshapeTo(tensor.Add(tensor.Mul(y, channels(c.x(1), 3)), channels(c.x(2), 3)), shape))
 	},
@@ -93,9 +91,7 @@ var norms = map[string]func(c *call) []*value{
 	}),
 	"LRN": unary(func(c *call, x variable) variable {
 		size := c.int("size", 1)
-		if size <= 0 || ndim(x) < 2 {
-			c.fail("size %d of %d dimensions", size, ndim(x))
-		}
+		c.failIf(size <= 0 || ndim(x) < 2, "size %d of %d dimensions", size, ndim(x))
 		depth := c.dim(x, 1)
 		margins := slices.Repeat([]tensor.Margin{{Before: tensor.Int(0), After: tensor.Int(0)}}, ndim(x))
 		// A window has no more channels on either side than there are.
@@ -138,9 +134,7 @@ func channels(v variable, n int) variable {
 // deviation, of which it also returns the inverse.
 func (c *call) normalized(x variable, axis int) (y, mean, inverse variable) {
 	axes := span(axis, ndim(x))
-	if len(axes) == 0 {
-		c.fail("there is nothing to normalize")
-	}
+	c.failIf(len(axes) == 0, "there is nothing to normalize")
 	mean = tensor.ExpandDims(tensor.Mean(x, axes...), axes...)
 	d := tensor.Sub(x, mean)
 	variance := tensor.ExpandDims(tensor.Mean(tensor.Sqr(d), axes...), axes...)

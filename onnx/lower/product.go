@@ -190,9 +190,7 @@ func (c *call) quantize(x, scale, zero variable, elem onnx.DataType) variable {
 		y = tensor.Add(y, tensor.Cast(zero, d))
 	}
 	low, high, ok := elem.Limits()
-	if !ok || elem == onnx.Bool || elem.Bits() > 16 {
-		c.fail("%w: integers of type %v", ErrUnsupported, elem)
-	}
+	c.failIf(!ok || elem == onnx.Bool || elem.Bits() > 16, "%w: integers of type %v", ErrUnsupported, elem)
 	y = tensor.Maximum(number(float64(low), y), tensor.Minimum(number(float64(high), y), y))
 	return c.typed(y, elem).v
 }
@@ -291,9 +289,7 @@ func (c *call) det() []*value {
 		return c.like(tensor.Det(x))
 	}
 	shape := c.shape(x)
-	if len(shape) < 2 {
-		c.fail("%d dimensions", len(shape))
-	}
+	c.failIf(len(shape) < 2, "%d dimensions", len(shape))
 	n := product(shape[:len(shape)-2])
 	flat := c.reshape(x, append([]int{n}, shape[len(shape)-2:]...))
 	c.bounded([]int{n})

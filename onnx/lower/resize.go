@@ -59,17 +59,13 @@ func (r *resizing) openSizes(x variable) variable {
 	_, scalesAt, sizesAt := r.places()
 	simple := r.mode != "cubic" && !r.antialias && !r.inside && r.attribute("axes") == nil && r.text("keep_aspect_ratio_policy", "stretch") == "stretch" &&
 		!r.rare()
-	if !simple {
-		r.fail("%w: a Resize of this kind", ErrSizes)
-	}
+	r.failIf(!simple, "%w: a Resize of this kind", ErrSizes)
 	if r.has(sizesAt) {
 		if list := r.elements(sizesAt); len(list) == ndim(x) {
 			return tensor.ResizeTo(x, r.options(), r.scalars(list)...)
 		}
 	}
-	if !r.has(scalesAt) {
-		r.fail("%w: a Resize of this kind", ErrSizes)
-	}
+	r.failIf(!r.has(scalesAt), "%w: a Resize of this kind", ErrSizes)
 	scales := r.array(scalesAt).Floats()
 	if len(scales) != ndim(x) || slices.ContainsFunc(scales, func(s float64) bool { return !(s > 0 && s <= maxMade) }) {
 		r.fail("scales %v for a %v", scales, x.Type())
@@ -104,16 +100,12 @@ func (r *resizing) measure() {
 	if r.has(scalesAt) {
 		list = r.array(scalesAt).Floats()
 	}
-	if len(list) != len(axes) {
-		r.fail("%d scales for %d dimensions", len(list), len(axes))
-	}
+	r.failIf(len(list) != len(axes), "%d scales for %d dimensions", len(list), len(axes))
 	for i, a := range axes {
 		scales[a] = list[i]
 	}
 	for d, s := range scales {
-		if !(s > 0) || !(s*float64(shape[d]) <= maxMade) {
-			r.fail("the scale of dimension %d is %v", d, s)
-		}
+		r.failIf(!(s > 0) || !(s*float64(shape[d]) <= maxMade), "the scale of dimension %d is %v", d, s)
 		shape[d] = int(float64(shape[d]) * s)
 	}
 	r.bounded(shape)
@@ -123,9 +115,7 @@ func (r *resizing) measure() {
 // readRoi reads the part of x that is cropped, by dimension.
 func (r *resizing) readRoi(k int, axes []int, n int) {
 	list := r.array(k).Floats()
-	if len(list) != 2*len(axes) {
-		r.fail("a region of %d numbers for %d dimensions", len(list), len(axes))
-	}
+	r.failIf(len(list) != 2*len(axes), "a region of %d numbers for %d dimensions", len(list), len(axes))
 	r.roi = make([]float64, 2*n)
 	for d := range n {
 		r.roi[n+d] = 1
@@ -137,9 +127,7 @@ func (r *resizing) readRoi(k int, axes []int, n int) {
 
 // readSizes sets the sizes. A policy gives all dimensions the scale of one of them.
 func (r *resizing) readSizes(shape, axes, list []int) {
-	if len(list) != len(axes) {
-		r.fail("%d sizes for %d dimensions", len(list), len(axes))
-	}
+	r.failIf(len(list) != len(axes), "%d sizes for %d dimensions", len(list), len(axes))
 	r.asSize = true
 	policy := r.oneOf("keep_aspect_ratio_policy", "stretch", "stretch", "not_larger", "not_smaller")
 	scale := math.NaN()
@@ -190,9 +178,7 @@ func (r *resizing) weighted(x variable) variable {
 		if m == n && scale == 1 && r.roi == nil {
 			continue
 		}
-		if n == 0 && m > 0 {
-			r.fail("%d elements of none", m)
-		}
+		r.failIf(n == 0 && m > 0, "%d elements of none", m)
 		places := make([]float64, m)
 		beyond := make([]bool, m)
 		for i := range places {
@@ -266,9 +252,7 @@ func (r *resizing) along(x variable, d int, places []float64, scale float64) var
 	// A place lies between two elements. The window reaches as far behind the second one as before the first.
 	first := int(math.Floor(-reach/wide)) + 1
 	count := 2 - 2*first
-	if count > maxTaps || count*len(places) > maxMade {
-		r.fail("%w: each element is a sum of %d", ErrUnsupported, count)
-	}
+	r.failIf(count > maxTaps || count*len(places) > maxMade, "%w: each element is a sum of %d", ErrUnsupported, count)
 	weights := lists.Map(places, func(at float64) []float64 { return r.weights(at, n, first, count, wide) })
 	var sum variable
 	for k := range count {

@@ -37,9 +37,7 @@ func (c *call) recurrence(gates int, functions ...string) *recurrence {
 	r := &recurrence{call: c, gates: gates, hidden: c.int("hidden_size", 0), directions: 1, batchFirst: c.int("layout", 0) == 1}
 	r.x = c.x(0)
 	shape := slices.Clone(c.dims(r.x))
-	if len(shape) != 3 {
-		c.fail("an input of shape %v", shape)
-	}
+	c.failIf(len(shape) != 3, "an input of shape %v", shape)
 	if r.batchFirst {
 		r.x = tensor.SwapAxes(r.x, 0, 1)
 		shape[0], shape[1] = shape[1], shape[0]
@@ -122,9 +120,7 @@ func (r *recurrence) activate(names []string) {
 	clip := r.float("clip", 0)
 	for i, name := range names {
 		f, ok := gateActivations[strings.ToLower(name)]
-		if !ok {
-			r.fail("%w: activation %s", ErrUnsupported, name)
-		}
+		r.failIf(!ok, "%w: activation %s", ErrUnsupported, name)
 		alpha, beta := f.alphaElse, f.betaElse
 		if f.hasAlpha {
 			alpha = nextAlpha(alpha)

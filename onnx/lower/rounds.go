@@ -257,9 +257,7 @@ func (c *call) rounds(p looped) []*value {
 	var outputs []variable
 	if p.number {
 		more := made[0]
-		if more.v == nil || ndim(more.v) > 1 || product(c.shape(more.v)) != 1 {
-			c.fail("a condition that is no bool")
-		}
+		c.failIf(more.v == nil || ndim(more.v) > 1 || product(c.shape(more.v)) != 1, "a condition that is no bool")
 		outputs, made = append(outputs, truth(more.v)), made[1:]
 	}
 	op := &rounds{all: !p.number, carried: len(p.carried), scanned: len(p.items), stacked: len(made) - len(p.carried)}
@@ -309,9 +307,7 @@ func (c *call) roundInputs(p looped) (given []variable, args []*value) {
 		given, args = append(given, in), append(args, &value{v: in, elem: v.elem})
 	}
 	for _, v := range p.carried {
-		if v == nil || v.v == nil {
-			c.fail("it carries what is no tensor")
-		}
+		c.failIf(v == nil || v.v == nil, "it carries what is no tensor")
 		input(v, shapeOf(v.v))
 	}
 	for _, v := range p.items {
@@ -323,9 +319,7 @@ func (c *call) roundInputs(p looped) (given []variable, args []*value) {
 // loopResult returns the type of result i of a loop, which a round makes as v: what is carried keeps its type,
 // and anything else is stacked.
 func (c *call) loopResult(p looped, i int, v *value, given []variable) tensor.Type {
-	if v.v == nil {
-		c.fail("output %d of the body is no tensor", i)
-	}
+	c.failIf(v.v == nil, "output %d of the body is no tensor", i)
 	t := tensor.TypeOf(v.v)
 	shape := t.Shape()
 	switch carried := len(p.carried); {

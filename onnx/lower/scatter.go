@@ -29,13 +29,9 @@ func (c *call) scatterElements() []*value {
 		return c.like(tensor.ScatterElements(c.x(0), c.index(c.x(1), c.dims(c.x(0))[axis]), c.x(2), axis, r == "add"))
 	}
 	x, at, y := c.shape(c.x(0)), c.shape(c.x(1)), c.shape(c.x(2))
-	if !slices.Equal(at, y) || len(at) != len(x) {
-		c.fail("indexes of shape %v and updates of shape %v for %v", at, y, x)
-	}
+	c.failIf(!slices.Equal(at, y) || len(at) != len(x), "indexes of shape %v and updates of shape %v for %v", at, y, x)
 	for d, n := range at {
-		if d != axis && n > x[d] {
-			c.fail("indexes of shape %v for %v", at, x)
-		}
+		c.failIf(d != axis && n > x[d], "indexes of shape %v for %v", at, x)
 	}
 	return c.reduceInto(scatter{Axis: axis, Reduction: r}, c.integers(1))
 }

@@ -19,9 +19,7 @@ var sequences = map[string]func(c *call) []*value{
 		for k := range c.in {
 			c.x(k)
 		}
-		if len(c.in) == 0 {
-			c.fail("there are no inputs")
-		}
+		c.failIf(len(c.in) == 0, "there are no inputs")
 		return c.sequenceOf(slices.Clone(c.in), c.elem(0))
 	},
 	"SequenceEmpty": func(c *call) []*value {
@@ -62,33 +60,23 @@ var sequences = map[string]func(c *call) []*value{
 		return c.out(truth(tensor.Int(has)), onnx.Bool)
 	},
 	"OptionalGetElement": func(c *call) []*value {
-		if !c.has(0) || c.in[0].none {
-			c.fail("there is no value")
-		}
+		c.failIf(!c.has(0) || c.in[0].none, "there is no value")
 		return []*value{c.in[0]}
 	},
 }
 
 // sequence returns an input that is a sequence.
 func (c *call) sequence(k int) *sequence {
-	if !c.has(k) {
-		c.fail("input %d is missing", k)
-	}
+	c.failIf(!c.has(k), "input %d is missing", k)
 	s := c.in[k].list
-	if s == nil {
-		c.fail("input %d is no sequence", k)
-	}
+	c.failIf(s == nil, "input %d is no sequence", k)
 	return s
 }
 
 func (c *call) sequenceOf(items []*value, elem onnx.DataType) []*value {
-	if len(items) > maxSteps {
-		c.fail("%w: a sequence of %d", ErrUnsupported, len(items))
-	}
+	c.failIf(len(items) > maxSteps, "%w: a sequence of %d", ErrUnsupported, len(items))
 	for _, v := range items {
-		if v.elem != elem {
-			c.fail("a sequence of %v and %v", elem, v.elem)
-		}
+		c.failIf(v.elem != elem, "a sequence of %v and %v", elem, v.elem)
 	}
 	return []*value{{list: &sequence{items, elem}}}
 }
@@ -105,9 +93,7 @@ func (c *call) place(k, otherwise, n int) int {
 			i += n
 		}
 	}
-	if i < 0 || i >= n {
-		c.fail("there is no place %d in a sequence", i)
-	}
+	c.failIf(i < 0 || i >= n, "there is no place %d in a sequence", i)
 	return i
 }
 
@@ -125,23 +111,17 @@ func (c *call) splitToSequence() []*value {
 		if c.has(1) {
 			size = int(c.one(1))
 		}
-		if size < 1 || n/size > maxSteps {
-			c.fail("pieces of %d of %d", size, n)
-		}
+		c.failIf(size < 1 || n/size > maxSteps, "pieces of %d of %d", size, n)
 		for left := n; left > 0; left -= size {
 			parts = append(parts, min(size, left))
 		}
 	}
 	sum := 0
 	for _, p := range parts {
-		if p < 0 || p > n {
-			c.fail("pieces of %v of %d", parts, n)
-		}
+		c.failIf(p < 0 || p > n, "pieces of %v of %d", parts, n)
 		sum += p
 	}
-	if sum != n || len(parts) > maxSteps {
-		c.fail("%d pieces with %d of %d elements", len(parts), sum, n)
-	}
+	c.failIf(sum != n || len(parts) > maxSteps, "%d pieces with %d of %d elements", len(parts), sum, n)
 	var items []*value
 	from := 0
 	for _, p := range parts {
@@ -158,9 +138,7 @@ func (c *call) splitToSequence() []*value {
 // concatFromSequence joins the items along a dimension, which may be a new one.
 func (c *call) concatFromSequence() []*value {
 	s := c.sequence(0)
-	if len(s.items) == 0 {
-		c.fail("%w: an empty sequence", ErrUnsupported)
-	}
+	c.failIf(len(s.items) == 0, "%w: an empty sequence", ErrUnsupported)
 	items := &call{lowering: c.lowering, in: s.items}
 	list := make([]variable, len(s.items))
 	for i := range list {
@@ -184,9 +162,7 @@ func (c *call) sequenceMap() []*value {
 			if v == nil || v.list == nil {
 				continue
 			}
-			if len(v.list.items) != n {
-				c.fail("sequences of %d and %d", n, len(v.list.items))
-			}
+			c.failIf(len(v.list.items) != n, "sequences of %d and %d", n, len(v.list.items))
 			args[k] = v.list.items[i]
 		}
 		for k, v := range b.run(args...) {

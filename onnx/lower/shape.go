@@ -36,9 +36,7 @@ var shapes = map[string]func(c *call) []*value{
 		v, elem := tensor.Constant(array.Scalar(float32(0))), onnx.Float
 		if a := c.attribute("value"); a != nil && a.Tensor != nil {
 			t, err := c.tensorOf(a.Tensor, c.dir())
-			if err != nil || t.Len() != 1 {
-				c.fail("its value: %v", err)
-			}
+			c.failIf(err != nil || t.Len() != 1, "its value: %v", err)
 			v, elem = c.reshape(tensor.Constant(t), nil), a.Tensor.DataType
 		}
 		return c.out(tensor.Alloc(v, c.scalars(c.made(0))...), elem)
@@ -48,13 +46,9 @@ var shapes = map[string]func(c *call) []*value{
 			return c.out(v, c.elem(0))
 		}
 		from, to, step := c.one(0), c.one(1), c.one(2)
-		if step == 0 {
-			c.fail("a step of 0")
-		}
+		c.failIf(step == 0, "a step of 0")
 		count := math.Ceil((to - from) / step)
-		if !(count <= maxMade) {
-			c.fail("%w: %g numbers", ErrUnsupported, count)
-		}
+		c.failIf(!(count <= maxMade), "%w: %g numbers", ErrUnsupported, count)
 		n := max(0, int(count))
 		a := array.New(tensor.TypeOf(c.x(0)).DType(), n)
 		for i := range n {
@@ -97,9 +91,7 @@ const maxMade = 1 << 26
 func (c *call) bounded(shape []int) {
 	n := 1
 	for _, s := range shape {
-		if s < 0 || s > maxMade || n*max(s, 1) > maxMade {
-			c.fail("%w: a tensor of shape %v", ErrUnsupported, shape)
-		}
+		c.failIf(s < 0 || s > maxMade || n*max(s, 1) > maxMade, "%w: a tensor of shape %v", ErrUnsupported, shape)
 		n *= max(s, 1)
 	}
 }

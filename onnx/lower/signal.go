@@ -38,9 +38,7 @@ func (c *call) dft() []*value {
 	}
 	n := len(shape)
 	axis = c.axis(axis, n)
-	if n < 2 || axis == n-1 || shape[n-1] != 1 && shape[n-1] != 2 {
-		c.fail("axis %d of shape %v", axis, shape)
-	}
+	c.failIf(n < 2 || axis == n-1 || shape[n-1] != 1 && shape[n-1] != 2, "axis %d of shape %v", axis, shape)
 	p := fourier{axis, shape[axis], c.bool("inverse", false), c.bool("onesided", false)}
 	if p.OneSide && p.Inverse {
 		// The even one of two lengths that have such a half; the odd one has to be given.
@@ -245,9 +243,7 @@ func (c *call) mel() []*value {
 		// ONNX divides by the number of edges, not by that of the steps between them.
 		mel := low + float64(float64(i)*((high-low)/float64(count+2)))
 		at := math.Floor(float64(length+1) * float64(700*(elementary.Pow(10, mel/2595)-1)) / rate)
-		if !(at >= 0 && at < float64(bins)) {
-			c.fail("an edge at bin %v of %d", at, bins)
-		}
+		c.failIf(!(at >= 0 && at < float64(bins)), "an edge at bin %v of %d", at, bins)
 		edges[i] = int(at)
 	}
 	y := make([]float64, bins*count)

@@ -170,9 +170,7 @@ func (c *call) dim(v variable, i int) int {
 // number returns a size, which has to be known.
 func (c *call) number(d ir.Dim) int {
 	n, ok := d.Number()
-	if !ok {
-		c.fail("%w: %v", ErrSizes, d)
-	}
+	c.failIf(!ok, "%w: %v", ErrSizes, d)
 	return int(n)
 }
 
@@ -182,9 +180,7 @@ func (c *call) size(d ir.Dim) variable {
 		return tensor.Int(int(n))
 	}
 	v, ok := c.open.size(d)
-	if !ok {
-		c.fail("%w: %v", ErrSizes, d)
-	}
+	c.failIf(!ok, "%w: %v", ErrSizes, d)
 	return v
 }
 
@@ -235,17 +231,13 @@ func (c *call) results(values ...int) []ir.Type {
 	inputs := make([]*fgraph.Variable, len(c.in))
 	for k, x := range c.in {
 		v, err := c.standIn(k, x)
-		if err != nil {
-			c.fail("%w", err)
-		}
+		c.failIf(err != nil, "%w", err)
 		if inputs[k] = v; x != nil && slices.Contains(values, k) && !c.says(v) {
 			inputs[k] = fgraph.NewInput(ir.TypeOf(v).WithData(numbers(c.ints(k))), "")
 		}
 	}
 	types, err := c.types().Infer(c.op, inputs)
-	if err != nil {
-		c.fail("%w", err)
-	}
+	c.failIf(err != nil, "%w", err)
 	for _, t := range types {
 		if _, ok := c.computable(t); !ok {
 			c.fail("%w: of its result %v is known", ErrSizes, t)
@@ -316,9 +308,7 @@ func (c *call) computed() *value {
 
 // reshapeTo gives a tensor another shape.
 func (c *call) reshapeTo(v *fgraph.Variable, dims []ir.Dim) *fgraph.Variable {
-	if len(dims) > array.MaxDims {
-		c.fail("%w: %d dimensions", ErrUnsupported, len(dims))
-	}
+	c.failIf(len(dims) > array.MaxDims, "%w: %d dimensions", ErrUnsupported, len(dims))
 	y := tensor.Reshape(v, c.scalars(dims)...)
 	if c.open != nil {
 		c.open.dims[y] = dims

@@ -21,9 +21,7 @@ var slicing = map[string]func(c *call) []*value{
 		}
 		for i, axis := range c.axes(axes, ndim(x)) {
 			step := steps[i]
-			if step == 0 {
-				c.fail("a step of 0")
-			}
+			c.failIf(step == 0, "a step of 0")
 			indexes[axis] = c.slice(x, axis, starts[i], ends[i], step)
 		}
 		return c.like(tensor.Subtensor(x, indexes...))
@@ -37,9 +35,7 @@ var slicing = map[string]func(c *call) []*value{
 			dims, _ := c.computable(t)
 			size := c.number(dims[axis])
 			// Sizes may be so large that their sum is no number.
-			if size > n-at {
-				c.fail("part %d has %d elements, of %d that are left", k, size, n-at)
-			}
+			c.failIf(size > n-at, "part %d has %d elements, of %d that are left", k, size, n-at)
 			out = append(out, c.typed(part(x, axis, tensor.SliceOf(tensor.Int(at), tensor.Int(at+size), 1)), c.elem(0)))
 			at += size
 		}
@@ -57,9 +53,7 @@ var slicing = map[string]func(c *call) []*value{
 		pads := c.intsOr(1, nil)
 		n := ndim(x)
 		axes := c.axes(c.intsOr(3, span(0, n)), n)
-		if len(pads) != 2*len(axes) {
-			c.fail("%d numbers of padding for %d dimensions", len(pads), len(axes))
-		}
+		c.failIf(len(pads) != 2*len(axes), "%d numbers of padding for %d dimensions", len(pads), len(axes))
 		before, after := make([]int, n), make([]int, n)
 		for i, a := range axes {
 			before[a], after[a] = pads[i], pads[i+len(axes)]

@@ -162,8 +162,6 @@ func (c *call) refuseStrings() error {
 func (c *call) texts(list [][]byte) []int64 {
 	texts := lists.Map(list, func(text []byte) string { return string(text) })
 	numbers, err := c.strings.of(texts)
-	if err != nil {
-		c.fail("%w", err)
-	}
+	c.failIf(err != nil, "%w", err)
 	return numbers
 }

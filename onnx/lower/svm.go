@@ -17,9 +17,7 @@ func (c *call) kernels(list []float32, vectors int, linear bool, offset float64)
 	v := c.matrix(list, vectors, x)
 	gamma, coef, degree := 0.0, 0.0, 0.0
 	if a := c.attribute("kernel_params"); a != nil && len(a.Floats) > 0 {
-		if len(a.Floats) != 3 {
-			c.fail("%d parameters of the kernel", len(a.Floats))
-		}
+		c.failIf(len(a.Floats) != 3, "%d parameters of the kernel", len(a.Floats))
 		gamma, coef, degree = float64(a.Floats[0]), float64(a.Floats[1]), float64(a.Floats[2])
 	}
 	kind := c.text("kernel_type", "LINEAR")
@@ -101,9 +99,7 @@ func (c *call) classifyVectors() []*value {
 	labels, p := c.labels("classlabels"), c.transform()
 	m := &machine{classes: len(labels.codes), rho: c.floatList("rho"), coefficients: c.floatList("coefficients"), a: c.floatList("prob_a"), b: c.floatList("prob_b"), transform: p}
 	for _, n := range c.list("vectors_per_class") {
-		if n < 0 || n > maxMade {
-			c.fail("%d vectors of a class", n)
-		}
+		c.failIf(n < 0 || n > maxMade, "%d vectors of a class", n)
 		m.starts = append(m.starts, m.vectors)
 		m.vectors += n
 	}

@@ -43,9 +43,7 @@ var textual = map[string]func(c *call) []*value{
 	"RegexFullMatch": func(c *call) []*value {
 		// ONNX says RE2, which Go's are.
 		r, err := regexp.Compile(`\A(?:` + c.text("pattern", "") + `)\z`)
-		if err != nil {
-			c.fail("%w: %w", ErrUnsupported, err)
-		}
+		c.failIf(err != nil, "%w: %w", ErrUnsupported, err)
 		return c.out(c.eachString("RegexFullMatch", c.x(0), array.Bool, func(list []string) (*array.Array, error) {
 			return array.Of(lists.Map(list, r.MatchString), len(list)), nil
 		}), onnx.Bool)
@@ -83,9 +81,7 @@ var cases = map[string]func(string) string{"NONE": func(s string) string { retur
 func (c *call) normalizeStrings() []*value {
 	change, ok := cases[c.text("case_change_action", "NONE")]
 	n := ndim(c.x(0))
-	if !ok || n < 1 || n > 2 {
-		c.fail("case %q in %d dimensions", c.text("case_change_action", "NONE"), n)
-	}
+	c.failIf(!ok || n < 1 || n > 2, "case %q in %d dimensions", c.text("case_change_action", "NONE"), n)
 	key := strings.ToLower
 	if c.bool("is_case_sensitive", false) {
 		key = cases["NONE"]

@@ -51,15 +51,11 @@ func (c *call) maxUnpool() []*value {
 		return c.like(y)
 	}
 	want := c.ints(2)
-	if len(want) != len(shape) {
-		c.fail("an output of shape %v for %v", want, shape)
-	}
+	c.failIf(len(want) != len(shape), "an output of shape %v for %v", want, shape)
 	c.bounded(want)
 	margins := make([]tensor.Margin, len(shape))
 	for d, n := range want {
-		if n < shape[d] {
-			c.fail("an output of shape %v for %v", want, shape)
-		}
+		c.failIf(n < shape[d], "an output of shape %v for %v", want, shape)
 		margins[d] = tensor.Margin{Before: tensor.Int(0), After: tensor.Int(n - shape[d])}
 	}
 	return c.like(tensor.PadValue(y, number(0, y), margins...))
@@ -79,9 +75,7 @@ func (c *call) col2im() []*value {
 		counts[d] = max(0, n+at(s.Before, d, 0)+at(s.After, d, 0)-(block[d]-1)*step-1+stride) / stride
 	}
 	size, windows := product(block), product(counts)
-	if x[1]%max(size, 1) != 0 || x[2] != windows {
-		c.fail("%d windows of %v for shape %v", windows, block, x)
-	}
+	c.failIf(x[1]%max(size, 1) != 0 || x[2] != windows, "%d windows of %v for shape %v", windows, block, x)
 	// Where elements of windows go depends on sizes alone, so the sum is one over constant places.
 	var from, to []int64
 	for k := range size * windows {

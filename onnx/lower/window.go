@@ -15,9 +15,7 @@ var windows = map[string]func(c *call) []*value{
 	},
 	"ConvTranspose": func(c *call) []*value {
 		w := c.shape(c.x(1))
-		if len(w) < 3 || ndim(c.x(0)) != len(w) {
-			c.fail("weights of %d dimensions for %d", len(w), ndim(c.x(0)))
-		}
+		c.failIf(len(w) < 3 || ndim(c.x(0)) != len(w), "weights of %d dimensions for %d", len(w), ndim(c.x(0)))
 		dims := len(w) - 2
 		s := c.slide(w[2:], nil)
 		more := c.list("output_padding")
@@ -106,9 +104,7 @@ func at(list []int, i, otherwise int) int {
 // weights returns the shape of the weights of a convolution.
 func (c *call) weights(k int) []int {
 	w := c.shape(c.x(k))
-	if len(w) < 3 {
-		c.fail("weights of %d dimensions", len(w))
-	}
+	c.failIf(len(w) < 3, "weights of %d dimensions", len(w))
 	return w
 }
 
@@ -117,15 +113,11 @@ func (c *call) weights(k int) []int {
 func (c *call) slide(kernel []int, x variable) tensor.Slide {
 	dims := len(kernel)
 	s := tensor.Slide{Strides: c.list("strides"), Dilations: c.list("dilations")}
-	if dims == 0 || x != nil && ndim(x) != dims+2 {
-		c.fail("a window of %d dimensions for a %v", dims, x)
-	}
+	c.failIf(dims == 0 || x != nil && ndim(x) != dims+2, "a window of %d dimensions for a %v", dims, x)
 	switch auto := c.text("auto_pad", "NOTSET"); auto {
 	case "NOTSET", "":
 		if pads := c.list("pads"); pads != nil {
-			if len(pads) != 2*dims {
-				c.fail("%d numbers of padding for %d dimensions", len(pads), dims)
-			}
+			c.failIf(len(pads) != 2*dims, "%d numbers of padding for %d dimensions", len(pads), dims)
 			s.Before, s.After = slices.Clone(pads[:dims]), slices.Clone(pads[dims:])
 		}
 	case "VALID":
