@@ -141,9 +141,7 @@ func (b *Builder) onto(x, y variable) variable {
 	sum := b.add(x, y)
 	// y is not meant to widen x. Add can't know that, and finds an unknown size where one of y is.
 	t, ok := TypeOf(sum).Meet(TypeOf(x).withoutData())
-	if !ok {
-		b.Fail("a %v is not broadcast to %v", y.Type(), x.Type())
-	}
+	b.failIf(!ok, "a %v is not broadcast to %v", y.Type(), x.Type())
 	// The same Add with the better type takes the place of the one built last.
 	a := fgraph.NewApply(sum.Owner().Op(), sum.Owner().Inputs(), t)
 	b.applies[len(b.applies)-1] = a

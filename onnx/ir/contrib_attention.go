@@ -42,22 +42,16 @@ var contribAttention = []Operator{
 // only fails if the op has more inputs than so many, or one of some attributes.
 func (b *Builder) only(inputs int, attributes ...string) {
 	for k := inputs; k < b.NumInputs(); k++ {
-		if b.Has(k) {
-			b.Fail("input %d", k)
-		}
+		b.failIf(b.Has(k), "input %d", k)
 	}
 	for _, a := range b.keep(attributes...) {
-		if a.Int != 0 {
-			b.Fail("%s is %d", a.Name, a.Int)
-		}
+		b.failIf(a.Int != 0, "%s is %d", a.Name, a.Int)
 	}
 }
 
 // heads makes heads a dimension of their own, the second one: [N, length, heads·size] becomes [N, heads, length, size].
 func (b *Builder) heads(x variable, n int64) variable {
-	if n < 1 {
-		b.Fail("the number of heads is %d", n)
-	}
+	b.failIf(n < 1, "the number of heads is %d", n)
 	size := int64(-1)
 	if all, ok := b.known(x, 2); ok {
 		size = all / n
@@ -306,9 +300,7 @@ func inferGroupQuery(c *Call) {
 // as long as the buffer of the past. Then it is simpler.
 func groupQuery(b *Builder) []variable {
 	heads, groups := b.Op.Int("num_heads", 0), b.Op.Int("kv_num_heads", 0)
-	if groups < 1 || heads%groups != 0 {
-		b.Fail("%d heads of keys for %d of queries", groups, heads)
-	}
+	b.failIf(groups < 1 || heads%groups != 0, "%d heads of keys for %d of queries", groups, heads)
 	q, k, v := b.x(0), b.x(1), b.x(2)
 	if k == nil {
 		size := b.number(q, 2) / (heads + 2*groups)

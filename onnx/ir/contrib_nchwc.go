@@ -46,14 +46,10 @@ var contribBlocked = func() []Operator {
 
 func blockedConv(b *Builder) []variable {
 	x, w := b.x(0), b.x(1)
-	if b.rankOf(w) != 4 {
-		b.Fail("weights of %d dimensions", b.rankOf(w))
-	}
+	b.failIf(b.rankOf(w) != 4, "weights of %d dimensions", b.rankOf(w))
 	m, channels, height, width := b.number(w, 0), b.number(w, 1), b.number(w, 2), b.number(w, 3)
 	block := b.Op.Int(channelBlock, wide)
-	if block < 1 || m%block != 0 {
-		b.Fail("%d filters in blocks of %d", m, block)
-	}
+	b.failIf(block < 1 || m%block != 0, "%d filters in blocks of %d", m, block)
 	if channels%block == 0 {
 		w = b.reshape(w, m/block, channels/block, height, width, block, block)
 		w = b.transpose(w, 0, 5, 1, 4, 2, 3)

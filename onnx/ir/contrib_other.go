@@ -114,9 +114,7 @@ func unfold(b *Builder) []variable {
 	x := b.Input(0)
 	n := b.rankOf(x)
 	axis, size, step := b.Axis(b.Op.Int("dim", -1), n), b.Op.Int("size", 0), b.Op.Int("step", 1)
-	if size < 1 || step < 1 {
-		b.Fail("windows of %d, %d apart", size, step)
-	}
+	b.failIf(size < 1 || step < 1, "windows of %d, %d apart", size, step)
 	first := b.Do("Range", Int64(0), b.sub(b.size(x, axis), int(size-1)), Int64(step))
 	y := b.Do("Gather", x, b.add(b.unsqueeze(first, 1), b.upTo(Int64(size))), Int("axis", int64(axis)))
 	perm := slices.Delete(lists.Range[int64](n+1), axis+1, axis+2)

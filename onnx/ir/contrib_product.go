@@ -47,9 +47,7 @@ var contribProducts = []Operator{
 // lastOf says that the result is the first input but for its last size.
 func (c *Call) lastOf(n int64) {
 	dims := c.ranked(0, c.Elem(0))
-	if len(dims) == 0 {
-		c.Fail("a scalar")
-	}
+	c.failIf(len(dims) == 0, "a scalar")
 	dims[len(dims)-1] = Known(n)
 	c.Set(0, NewType(c.Elem(0), dims...))
 }
@@ -92,9 +90,7 @@ func (b *Builder) activated(x variable, parameters []*onnx.Attribute) variable {
 	case "":
 		return x
 	case "Clip":
-		if len(own) != 2 {
-			b.Fail("a Clip without bounds")
-		}
+		b.failIf(len(own) != 2, "a Clip without bounds")
 		return b.Do("Clip", x, float64(own[0].Float), float64(own[1].Float))
 	case "Relu", "Tanh", "Sigmoid", "LeakyRelu", "HardSigmoid", "HardSwish", "Elu", "Selu", "Softplus", "Softsign", "ThresholdedRelu":
 		return b.Do(name, x, own)
@@ -108,9 +104,7 @@ func (b *Builder) unpacked(x variable, bits int64) variable {
 	if bits == 8 {
 		return x
 	}
-	if bits != 2 && bits != 4 {
-		b.Fail("%d bits", bits)
-	}
+	b.failIf(bits != 2 && bits != 4, "%d bits", bits)
 	// To the left and back to the right: the bits above fall off without a BitwiseAnd, which came with opset 18.
 	var left []int64
 	for n := 8 - bits; n >= 0; n -= bits {
@@ -148,9 +142,7 @@ func (b *Builder) zeroPoints(k int, rows, n, bits int64) variable {
 
 func matMulNBits(b *Builder) []variable {
 	k, n, bits, size := b.Op.Int("K", 0), b.Op.Int("N", 0), b.Op.Int("bits", 4), b.Op.Int("block_size", 0)
-	if k < 1 || n < 1 || size < 1 {
-		b.Fail("%d×%d integers in blocks of %d", k, n, size)
-	}
+	b.failIf(k < 1 || n < 1 || size < 1, "%d×%d integers in blocks of %d", k, n, size)
 	many := (k + size - 1) / size
 	q := b.unpacked(b.reshape(b.x(1), n, -1), bits)
 	zero, scale := b.zeroPoints(3, n, many, bits), b.reshape(b.x(2), n, many, 1)

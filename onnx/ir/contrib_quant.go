@@ -177,9 +177,7 @@ func (b *Builder) channelsSecond(x variable, compute func(variable) variable) va
 func (b *Builder) withChannelsSecond(x variable, compute func(variable) variable) variable {
 	perm := lists.Range[int64](b.rankOf(x))
 	n := len(perm)
-	if n < 3 {
-		b.Fail("%d dimensions", n)
-	}
+	b.failIf(n < 3, "%d dimensions", n)
 	back := append(append([]int64{0}, perm[2:]...), 1)
 	return b.transpose(compute(b.transpose(x, append([]int64{0, int64(n - 1)}, perm[1:n-1]...)...)), back...)
 }

@@ -65,9 +65,7 @@ func (c *Call) anyShape(elem onnx.DataType) {
 // rank fails if an input is known to have another number of dimensions.
 func (c *Call) rank(k, n int) (dims []Dim, ranked bool) {
 	dims, ranked = c.Shape(k)
-	if ranked && len(dims) != n {
-		c.Fail("input %d has %d dimensions, not %d", k, len(dims), n)
-	}
+	c.failIf(ranked && len(dims) != n, "input %d has %d dimensions, not %d", k, len(dims), n)
 	return dims, ranked
 }
 
@@ -230,9 +228,7 @@ func (c *Call) count(k int) int {
 // to returns the type of elements that an attribute asks for, or otherwise without it.
 func (c *Call) to(attribute string, otherwise onnx.DataType) onnx.DataType {
 	t := onnx.DataType(c.Op.Int(attribute, int64(otherwise)))
-	if t < onnx.Undefined || t > onnx.Int2 {
-		c.Fail("%s is %d, which is no type of elements", attribute, t)
-	}
+	c.failIf(t < onnx.Undefined || t > onnx.Int2, "%s is %d, which is no type of elements", attribute, t)
 	return t
 }
 

@@ -177,6 +177,13 @@ func guarded(f func()) (err error) {
 // Fail says that the op can't have such inputs, and ends Infer.
 func (c *Call) Fail(format string, args ...any) { panic(errInfer{fmt.Errorf(format, args...)}) }
 
+// failIf fails if a condition holds.
+func (c *Call) failIf(wrong bool, format string, args ...any) {
+	if wrong {
+		c.Fail(format, args...)
+	}
+}
+
 // Set sets the type of a result, if there is one.
 func (c *Call) Set(k int, t Type) {
 	if k < len(c.out) {
@@ -232,9 +239,7 @@ func (c *Call) Numbers(k int) ([]int64, bool) {
 
 // Axis returns an axis that may count from the end, of n.
 func (c *Call) Axis(axis int64, n int) int {
-	if axis < -int64(n) || axis >= int64(n) {
-		c.Fail("there is no axis %d of %d", axis, n)
-	}
+	c.failIf(axis < -int64(n) || axis >= int64(n), "there is no axis %d of %d", axis, n)
 	if axis < 0 {
 		axis += int64(n)
 	}
@@ -244,9 +249,7 @@ func (c *Call) Axis(axis int64, n int) int {
 // Meet returns a size that is both d and e.
 func (c *Call) Meet(d, e Dim) Dim {
 	m, ok := d.Meet(e)
-	if !ok {
-		c.Fail("the sizes %v and %v differ", d, e)
-	}
+	c.failIf(!ok, "the sizes %v and %v differ", d, e)
 	return m
 }
 
@@ -274,9 +277,7 @@ func (c *Call) broadcastDim(d, e Dim) Dim {
 	case d.Is(1):
 		return e
 	case d.Differs(Known(1)):
-		if e.Differs(Known(1)) && d.Differs(e) {
-			c.Fail("sizes %v and %v can't be broadcast", d, e)
-		}
+		c.failIf(e.Differs(Known(1)) && d.Differs(e), "sizes %v and %v can't be broadcast", d, e)
 		// e is not 1, so both are the same, and a number says more than an expression.
 		if _, ok := e.Number(); ok {
 			return e

@@ -35,9 +35,7 @@ var standardAttention = []Operator{
 // attention weights values by how well their keys fit queries. Keys and values may go on from those of earlier calls, and
 // have fewer heads than queries, each for several in a row.
 func attention(b *Builder) []variable {
-	if b.Has(4) != b.Has(5) {
-		b.Fail("there is a past of keys or of values only")
-	}
+	b.failIf(b.Has(4) != b.Has(5), "there is a past of keys or of values only")
 	var in [3]variable
 	for k, name := range []string{"q_num_heads", "kv_num_heads", "kv_num_heads"} {
 		if in[k] = b.x(k); b.rankOf(in[k]) == 3 {
@@ -50,9 +48,7 @@ func attention(b *Builder) []variable {
 	}
 	present := []variable{k, v}
 	heads, groups := b.number(q, 1), b.number(k, 1)
-	if groups < 1 || heads%groups != 0 {
-		b.Fail("%d heads of keys for %d of queries", groups, heads)
-	}
+	b.failIf(groups < 1 || heads%groups != 0, "%d heads of keys for %d of queries", groups, heads)
 	// Both factors get the root of the scale, so that products of half floats don't overflow.
 	scale := 1 / math.Sqrt(float64(max(b.number(q, 3), 1)))
 	if a := b.Attribute("scale"); a != nil {
@@ -129,9 +125,7 @@ func (b *Builder) wholeMask(k variable) variable {
 	n := b.rankOf(mask)
 	m, _ := TypeOf(mask).Shape()
 	keys, _ := TypeOf(k).Shape()
-	if n < 1 || n > 4 {
-		b.Fail("a mask of %d dimensions", n)
-	}
+	b.failIf(n < 1 || n > 4, "a mask of %d dimensions", n)
 	if !m[n-1].Differs(keys[2]) || m[n-1].Is(1) || !m[n-1].AtMost(keys[2]) {
 		return mask
 	}

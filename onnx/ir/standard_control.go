@@ -104,9 +104,7 @@ func inferScan(c *Call) {
 		first = 1
 	}
 	carried := c.NumInputs() - scanned - first
-	if carried < 0 {
-		c.Fail("%d inputs, of which %d are scanned", c.NumInputs(), scanned)
-	}
+	c.failIf(carried < 0, "%d inputs, of which %d are scanned", c.NumInputs(), scanned)
 	rounds, size := UnknownDim, UnknownDim
 	axes := c.Op.Ints("scan_input_axes")
 	for i := range scanned {
@@ -120,9 +118,7 @@ func inferScan(c *Call) {
 		}
 		// Opset 8 had no scan_input_axes: the axis behind the batch was scanned.
 		if batch {
-			if len(dims) < 2 {
-				c.Fail("a scan of %d dimensions", len(dims))
-			}
+			c.failIf(len(dims) < 2, "a scan of %d dimensions", len(dims))
 			size, axis = c.Meet(size, dims[0]), 1
 		}
 		rounds = c.Meet(rounds, dims[c.Axis(axis, len(dims))])

@@ -55,9 +55,7 @@ func inferGather(c *Call) {
 	size, isNumber := dims[axis].Number()
 	indices, known := c.Numbers(1)
 	for _, i := range indices {
-		if known && isNumber && (i < -size || i >= size) {
-			c.Fail("index %d of %d elements", i, size)
-		}
+		c.failIf(known && isNumber && (i < -size || i >= size), "index %d of %d elements", i, size)
 	}
 	t := NewType(elem, slices.Concat(dims[:axis], at, dims[axis+1:])...)
 	if list, ok := c.elements(0); ok && known && len(dims) == 1 && len(at) <= 1 && len(indices) <= maxData {
@@ -88,9 +86,7 @@ func inferGatherND(c *Call) {
 	if !ok {
 		c.anyShape(elem)
 	}
-	if n < 0 || first+n > int64(len(dims)) {
-		c.Fail("indices of %d dimensions, and there are %d", first+n, len(dims))
-	}
+	c.failIf(n < 0 || first+n > int64(len(dims)), "indices of %d dimensions, and there are %d", first+n, len(dims))
 	out := slices.Concat(at[:last], dims[first+n:])
 	for i := range first {
 		out[i] = c.Meet(at[i], dims[i])
@@ -124,9 +120,7 @@ func (c *Call) scattered(numbers bool) {
 	}
 	for k, i := range indices {
 		n := int64(len(list))
-		if i < -n || i >= n {
-			c.Fail("index %d of %d elements", i, n)
-		}
+		c.failIf(i < -n || i >= n, "index %d of %d elements", i, n)
 		if i < 0 {
 			i += n
 		}
@@ -149,18 +143,16 @@ func inferOneHot(c *Call) {
 }
 
 func inferTopK(c *Call) {
-	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
-	if ranked {
-		axis := c.Axis(c.Op.Int("axis", -1), len(dims))
-		k := c.one(1)
-		if c.notNegative(k); dims[axis].Plus(Known(1)).AtMost(k) {
-			c.Fail("%v of %v elements", k, dims[axis])
-		}
-		dims[axis] = k
+	c.Set(1, AnyShape(onnx.Int64))
+	dims := c.ranked(0, c.Elem(0))
+	axis := c.Axis(c.Op.Int("axis", -1), len(dims))
+	k := c.one(1)
+	if c.notNegative(k); dims[axis].Plus(Known(1)).AtMost(k) {
+		c.Fail("%v of %v elements", k, dims[axis])
 	}
-	c.Set(0, tensor(elem, dims, ranked))
-	c.Set(1, tensor(onnx.Int64, dims, ranked))
+	dims[axis] = k
+	c.Set(0, NewType(c.Elem(0), dims...))
+	c.Set(1, NewType(onnx.Int64, dims...))
 }
 
 func inferCompress(c *Call) {
@@ -177,11 +169,9 @@ func inferCompress(c *Call) {
 		c.Set(0, NewType(elem, count))
 		return
 	}
-	dims, ranked := c.Shape(0)
-	if ranked {
-		dims[c.Axis(c.Op.Int("axis", 0), len(dims))] = count
-	}
-	c.Set(0, tensor(elem, dims, ranked))
+	dims := c.ranked(0, elem)
+	dims[c.Axis(c.Op.Int("axis", 0), len(dims))] = count
+	c.Set(0, NewType(elem, dims...))
 }
 
 // inferUnique: without an axis, the input is one list.

@@ -53,9 +53,7 @@ var standardMath = slices.Concat(
 		}},
 		{Type: "SwiGLU", MinInputs: 2, MaxInputs: 2, Infer: func(c *Call) {
 			t, ok := c.In(0).withoutData().Meet(c.In(1).withoutData())
-			if !ok {
-				c.Fail("types %v and %v differ", c.In(0), c.In(1))
-			}
+			c.failIf(!ok, "types %v and %v differ", c.In(0), c.In(1))
 			c.Set(0, t)
 		}},
 		{Type: "Max", MinInputs: 1, MaxInputs: -1, Infer: inferElements(folded(Dim.Max))},

@@ -15,15 +15,11 @@ var standardProducts = []Operator{
 	{Type: "Gemm", MinInputs: 2, MaxInputs: 3, Infer: inferGemm},
 	{Type: "Einsum", MinInputs: 1, MaxInputs: -1, Infer: inferEinsum},
 	{Type: "Det", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
-		dims, ranked := c.Shape(0)
-		if ranked {
-			if len(dims) < 2 {
-				c.Fail("there is no determinant of %d dimensions", len(dims))
-			}
-			c.Meet(dims[len(dims)-1], dims[len(dims)-2])
-			dims = dims[:len(dims)-2]
-		}
-		c.Set(0, tensor(c.Elem(0), dims, ranked))
+		dims := c.ranked(0, c.Elem(0))
+		n := len(dims) - 2
+		c.failIf(n < 0, "there is no determinant of %d dimensions", len(dims))
+		c.Meet(dims[n+1], dims[n])
+		c.Set(0, NewType(c.Elem(0), dims[:n]...))
 	}},
 }
 
@@ -42,9 +38,7 @@ func (c *Call) matmul(elem onnx.DataType, a, b int) {
 		y = []Dim{y[0], Known(1)}
 	}
 	n, m := len(x), len(y)
-	if x[n-1].Differs(y[m-2]) {
-		c.Fail("rows of %v elements and columns of %v", x[n-1], y[m-2])
-	}
+	c.failIf(x[n-1].Differs(y[m-2]), "rows of %v elements and columns of %v", x[n-1], y[m-2])
 	dims := c.Broadcast(x[:n-2], y[:m-2])
 	if !row {
 		dims = append(dims, x[n-2])
@@ -65,13 +59,9 @@ func inferGemm(c *Call) {
 		slices.Reverse(y)
 	}
 	rows, k, l, columns := x[0], x[1], y[0], y[1]
-	if k.Differs(l) {
-		c.Fail("rows of %v elements and columns of %v; see transA and transB", k, l)
-	}
+	c.failIf(k.Differs(l), "rows of %v elements and columns of %v; see transA and transB", k, l)
 	if z, ranked := c.Shape(2); ranked {
-		if len(z) > 2 {
-			c.Fail("input 2 has %d dimensions", len(z))
-		}
+		c.failIf(len(z) > 2, "input 2 has %d dimensions", len(z))
 		for i, d := range z { // it is broadcast to the product, not the other way round
 			if out := []Dim{rows, columns}[2-len(z)+i]; d.Differs(Known(1)) && d.Differs(out) {
 				c.Fail("size %v of input 2 does not broadcast to %v", d, out)
@@ -125,9 +115,7 @@ func inferEinsum(c *Call) {
 	add := func(text string) {
 		for _, r := range text {
 			d, ok := sizes[r]
-			if !ok {
-				c.Fail("no input has the %q of equation %.100q", r, equation)
-			}
+			c.failIf(!ok, "no input has the %q of equation %.100q", r, equation)
 			dims = append(dims, d)
 		}
 	}
@@ -158,9 +146,7 @@ func Equation(text string) (terms []string, out string) {
 
 // letter notes the size of a letter of an equation, to which those of 1 are broadcast.
 func (c *Call) letter(sizes map[rune]Dim, r rune, d Dim) {
-	if !(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z') {
-		c.Fail("%q is no letter", r)
-	}
+	c.failIf(!(r >= 'a' && r <= 'z' || r >= 'A' && r <= 'Z'), "%q is no letter", r)
 	if e, ok := sizes[r]; ok {
 		d = c.broadcastDim(e, d)
 	}

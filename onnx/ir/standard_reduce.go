@@ -28,30 +28,27 @@ func inferReduction(fold func(d, e Dim) Dim) func(*Call) {
 			c.like(0, 0)
 			return
 		}
-		dims, ranked := c.Shape(0)
-		if !ranked {
-			// Over all dimensions none is left, however many there were.
-			if !keep && known && len(axes) == 0 {
-				c.Set(0, NewType(c.Elem(0)))
-			} else {
-				c.Set(0, AnyShape(c.Elem(0)))
-			}
+		elem := c.Elem(0)
+		// Over all dimensions none is left, however many there were.
+		if !keep && known && len(axes) == 0 && c.In(0).Rank() < 0 {
+			c.Set(0, NewType(elem))
 			return
 		}
+		dims := c.ranked(0, elem)
 		if !known {
 			// Any dimension may be reduced, but how many are may be known.
 			n := c.count(1)
 			switch {
 			case keep:
-				c.Set(0, NewType(c.Elem(0), reducible(dims)...))
+				c.Set(0, NewType(elem, reducible(dims)...))
 			case n > 0 && n <= len(dims):
-				c.Set(0, NewType(c.Elem(0), unknowns(len(dims)-n)...))
+				c.Set(0, NewType(elem, unknowns(len(dims)-n)...))
 			default:
-				c.Set(0, AnyShape(c.Elem(0)))
+				c.anyShape(elem)
 			}
 			return
 		}
-		t := NewType(c.Elem(0), c.reduced(dims, axes, keep)...)
+		t := NewType(elem, c.reduced(dims, axes, keep)...)
 		if list, ok := c.data(0); ok && fold != nil && len(list) > 0 { // which the type does not hold unless it is of all
 			t = t.with([]Dim{folded(fold)(list)})
 		}

@@ -21,9 +21,7 @@ func inferReshape(c *Call) {
 		case isNumber && n < -1:
 			c.Fail("a size of %d", n)
 		case isNumber && n == -1:
-			if infer >= 0 {
-				c.Fail("there are two sizes of -1; one can be computed")
-			}
+			c.failIf(infer >= 0, "there are two sizes of -1; one can be computed")
 			infer = i
 		case isNumber && n == 0 && c.Op.Int("allowzero", 0) == 0:
 			sizes[i] = UnknownDim
@@ -64,9 +62,7 @@ func inferReshape(c *Call) {
 	default:
 		n, isNumber := product(rest).Number()
 		m, too := product(others).Number()
-		if isNumber && too && n != m {
-			c.Fail("%d elements can't be %d ones", n, m)
-		}
+		c.failIf(isNumber && too && n != m, "%d elements can't be %d ones", n, m)
 	}
 	c.setReshaped(NewType(elem, sizes...))
 }
@@ -105,9 +101,7 @@ func inferFlatten(c *Call) {
 	if in, ranked := c.Shape(0); ranked {
 		n := int64(len(in))
 		axis := c.Op.Int("axis", 1)
-		if axis < -n || axis > n {
-			c.Fail("there is no axis %d of %d", axis, n)
-		}
+		c.failIf(axis < -n || axis > n, "there is no axis %d of %d", axis, n)
 		if axis < 0 {
 			axis += n
 		}
@@ -159,23 +153,22 @@ func inferSqueeze(c *Call) {
 
 func inferUnsqueeze(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
+	dims := c.ranked(0, elem)
 	axes, known := c.Numbers(1)
-	if !ranked || !known {
-		if n := c.count(1); ranked && n >= 0 {
-			c.Set(0, NewType(elem, unknowns(len(dims)+n)...))
-		} else {
-			c.Set(0, AnyShape(elem))
-		}
+	n := len(dims) + c.count(1)
+	switch {
+	case known:
+		n = len(dims) + len(axes)
+	case n < len(dims):
+		c.anyShape(elem)
+	default:
+		c.Set(0, NewType(elem, unknowns(n)...))
 		return
 	}
-	n := len(dims) + len(axes)
 	added := make([]bool, n)
 	for _, a := range axes {
 		k := c.Axis(a, n)
-		if added[k] {
-			c.Fail("axis %d is there twice", a)
-		}
+		c.failIf(added[k], "axis %d is there twice", a)
 		added[k] = true
 	}
 	out := make([]Dim, n)
@@ -199,18 +192,14 @@ func inferTranspose(c *Call) {
 		// perm is as long as a file says, and no more is made than is refused below.
 		dims = unknowns(min(len(perm), maxRank+1))
 	}
-	if ranked && len(perm) != len(dims) {
-		c.Fail("perm has %d axes, and the input %d", len(perm), len(dims))
-	}
+	c.failIf(ranked && len(perm) != len(dims), "perm has %d axes, and the input %d", len(perm), len(dims))
 	if len(perm) > maxRank {
 		c.anyShape(c.Elem(0))
 	}
 	seen := make([]bool, len(perm))
 	out := make([]Dim, len(perm))
 	for i, p := range perm {
-		if p < 0 || p >= int64(len(perm)) || seen[p] {
-			c.Fail("perm is %v, no order of %d axes", perm, len(perm))
-		}
+		c.failIf(p < 0 || p >= int64(len(perm)) || seen[p], "perm is %v, no order of %d axes", perm, len(perm))
 		seen[p] = true
 		out[i] = dims[p]
 	}
@@ -249,15 +238,13 @@ func inferExpand(c *Call) {
 
 func inferTile(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
 	repeats, ok := c.elements(1)
-	switch {
-	case !ranked && ok:
+	if ok && c.In(0).Rank() < 0 {
 		c.Set(0, NewType(elem, unknowns(len(repeats))...))
 		return
-	case !ranked:
-		c.Set(0, AnyShape(elem))
-		return
+	}
+	dims := c.ranked(0, elem)
+	switch {
 	case !ok:
 		repeats = unknowns(len(dims))
 	case len(repeats) != len(dims):

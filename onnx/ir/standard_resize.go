@@ -20,9 +20,7 @@ func inferGridSample(c *Call) {
 		grid = unknowns(len(x))
 	}
 	n := len(x)
-	if n < 3 {
-		c.Fail("an image of %d dimensions; there are batches and channels, and at least one more", n)
-	}
+	c.failIf(n < 3, "an image of %d dimensions; there are batches and channels, and at least one more", n)
 	c.Meet(grid[n-1], Known(int64(n-2)))
 	c.Set(0, NewType(c.Elem(0), append([]Dim{c.Meet(x[0], grid[0]), x[1]}, grid[1:n-1]...)...))
 }
@@ -31,9 +29,7 @@ func inferAffineGrid(c *Call) {
 	theta := c.sizesOf(0, 3)
 	size := c.listed(1, c.Elem(0))
 	n := len(size)
-	if n != 4 && n != 5 {
-		c.Fail("an image of %d dimensions", n)
-	}
+	c.failIf(n != 4 && n != 5, "an image of %d dimensions", n)
 	out := []Dim{c.Meet(size[0], theta[0])}
 	out = append(out, size[2:]...)
 	c.Set(0, NewType(c.Elem(0), append(out, Known(int64(n-2)))...))
@@ -61,18 +57,14 @@ func inferResize(c *Call) {
 		c.resizeTo(dims, at, sizes)
 	} else {
 		list, ok := c.floats(scales)
-		if ok && len(list) != len(at) {
-			c.Fail("%d scales for %d axes", len(list), len(at))
-		}
+		c.failIf(ok && len(list) != len(at), "%d scales for %d axes", len(list), len(at))
 		for i, a := range at {
 			if !ok {
 				dims[a] = UnknownDim
 				continue
 			}
 			// The form that fails for NaN, too.
-			if !(list[i] > 0) {
-				c.Fail("a scale of %g", list[i])
-			}
+			c.failIf(!(list[i] > 0), "a scale of %g", list[i])
 			dims[a] = scaled(dims[a], list[i])
 		}
 	}
@@ -85,9 +77,7 @@ func (c *Call) resizeTo(dims []Dim, axes []int, input int) {
 	if !ok {
 		sizes = unknowns(len(axes))
 	}
-	if len(sizes) != len(axes) {
-		c.Fail("%d sizes for %d axes", len(sizes), len(axes))
-	}
+	c.failIf(len(sizes) != len(axes), "%d sizes for %d axes", len(sizes), len(axes))
 	policy := c.Op.Text("keep_aspect_ratio_policy", "stretch")
 	scale := math.NaN() // of all axes, if sizes are bounds
 	known := true

@@ -20,9 +20,7 @@ func inferRecurrent(c *Call) {
 	for _, d := range []Dim{w[0], r[0]} {
 		c.Meet(directions, d)
 	}
-	if w[2].Differs(x[2]) {
-		c.Fail("the input has %v features, and its weights %v", x[2], w[2])
-	}
+	c.failIf(w[2].Differs(x[2]), "the input has %v features, and its weights %v", x[2], w[2])
 	hidden := r[2]
 	if n := c.Op.Int("hidden_size", 0); n > 0 {
 		hidden = c.Meet(hidden, Known(n))

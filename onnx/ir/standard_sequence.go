@@ -56,9 +56,7 @@ var standardSequences = []Operator{
 func (c *Call) element(k int) Type {
 	t := c.In(k)
 	elem, sequence, _ := t.ElementOf()
-	if !sequence && !t.IsUnknown() && c.Has(k) {
-		c.Fail("input %d is no sequence, but %v", k, t)
-	}
+	c.failIf(!sequence && !t.IsUnknown() && c.Has(k), "input %d is no sequence, but %v", k, t)
 	return elem
 }
 

@@ -55,9 +55,7 @@ var standardShapes = []Operator{
 
 func (c *Call) blockSize() Dim {
 	b := c.Op.Int("blocksize", 0)
-	if b <= 0 {
-		c.Fail("blocks of size %d", b)
-	}
+	c.failIf(b <= 0, "blocks of size %d", b)
 	return Known(b)
 }
 
@@ -65,9 +63,7 @@ func (c *Call) blockSize() Dim {
 func (c *Call) exactly(d, e Dim) Dim {
 	n, isN := d.Number()
 	m, isM := e.Number()
-	if isN && isM && m != 0 && n%m != 0 {
-		c.Fail("size %d is no multiple of %d", n, m)
-	}
+	c.failIf(isN && isM && m != 0 && n%m != 0, "size %d is no multiple of %d", n, m)
 	return d.Over(e)
 }
 
@@ -148,9 +144,7 @@ func (c *Call) rangeOfFloats() Dim {
 		x[k] = list[0]
 		whole = whole && x[k] == math.Trunc(x[k]) && math.Abs(x[k]) < 1<<20
 	}
-	if x[2] == 0 {
-		c.Fail("a step of 0")
-	}
+	c.failIf(x[2] == 0, "a step of 0")
 	n := (x[1] - x[0]) / x[2]
 	if whole || n < 1<<10 && math.Abs(n-math.Round(n)) > 1e-3 {
 		return Known(max(int64(math.Ceil(n)), 0))

@@ -27,9 +27,7 @@ func inferDFT(c *Call) {
 	elem := c.Elem(0)
 	dims := c.ranked(0, elem)
 	n := len(dims)
-	if n < 2 {
-		c.Fail("a signal of %d dimensions; the last one is of real and imaginary parts", n)
-	}
+	c.failIf(n < 2, "a signal of %d dimensions; the last one is of real and imaginary parts", n)
 	axis := Known(c.Op.Int("axis", -2))
 	switch {
 	case c.Has(2):
@@ -52,9 +50,7 @@ func inferDFT(c *Call) {
 		return
 	}
 	k := c.Axis(at, n)
-	if k == n-1 {
-		c.Fail("axis %d is that of real and imaginary parts", at)
-	}
+	c.failIf(k == n-1, "axis %d is that of real and imaginary parts", at)
 	length := dims[k]
 	switch {
 	case c.Has(1):
@@ -78,9 +74,7 @@ func stft(b *Builder) []variable {
 		x = b.unsqueeze(x, 2)
 	}
 	dims, _ := TypeOf(x).Shape()
-	if len(dims) != 3 {
-		b.Fail("a signal of %d dimensions", len(dims))
-	}
+	b.failIf(len(dims) != 3, "a signal of %d dimensions", len(dims))
 	if n, ok := b.one(1).Number(); ok && n < 1 {
 		b.Fail("a frame_step of %d", n)
 	}
@@ -95,9 +89,7 @@ func stft(b *Builder) []variable {
 	default:
 		b.Fail("there is neither a window nor the length of frames")
 	}
-	if dims[1].Plus(Known(1)).AtMost(size) {
-		b.Fail("frames of %v of a signal of %v", size, dims[1])
-	}
+	b.failIf(dims[1].Plus(Known(1)).AtMost(size), "frames of %v of a signal of %v", size, dims[1])
 	starts := b.Do("Range", Int64(0), b.add(b.sub(b.size(x, 1), length), 1), b.scalar(b.integers(1)))
 	y := b.Do("Gather", x, b.add(b.unsqueeze(starts, 1), b.upTo(length)), Int("axis", 1)) // [N, frames, length, parts]
 	if window != nil {

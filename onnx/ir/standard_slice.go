@@ -9,9 +9,7 @@ import (
 
 func inferConcat(c *Call) {
 	elem := c.elemOf(c.all()...)
-	if c.Op.Attribute("axis") == nil {
-		c.Fail("there is no axis")
-	}
+	c.failIf(c.Op.Attribute("axis") == nil, "there is no axis")
 	axis := c.Op.Int("axis", 0)
 	var out []Dim
 	sum, known := Known(0), false
@@ -28,9 +26,7 @@ func inferConcat(c *Call) {
 			known, out = true, dims
 			continue
 		}
-		if len(dims) != len(out) {
-			c.Fail("inputs of %d and of %d dimensions", len(out), len(dims))
-		}
+		c.failIf(len(dims) != len(out), "inputs of %d and of %d dimensions", len(out), len(dims))
 		for i, d := range dims {
 			if i != at {
 				out[i] = c.Meet(out[i], d)
@@ -86,23 +82,17 @@ func (c *Call) splitSizes(size Dim) []Dim {
 		if !ok {
 			return unknowns(int(count))
 		}
-		if int64(len(list)) != count {
-			c.Fail("%d parts, and %d outputs", len(list), count)
-		}
+		c.failIf(int64(len(list)) != count, "%d parts, and %d outputs", len(list), count)
 		sum := Known(0)
 		for _, d := range list {
 			c.notNegative(d)
 			sum = sum.Plus(d)
 		}
-		if sum.Differs(size) {
-			c.Fail("the parts have size %v in all, and the input %v", sum, size)
-		}
+		c.failIf(sum.Differs(size), "the parts have size %v in all, and the input %v", sum, size)
 		return list
 	}
 	asked := c.Op.Int("num_outputs", count)
-	if asked != count {
-		c.Fail("num_outputs is %d, and there are %d", asked, count)
-	}
+	c.failIf(asked != count, "num_outputs is %d, and there are %d", asked, count)
 	sizes := make([]Dim, count)
 	part := size.Plus(Known(count - 1)).Over(Known(count))
 	exact, isExact := size.Exactly(Known(count))
@@ -160,9 +150,7 @@ func inferSlice(c *Call) {
 		if ok {
 			step = steps[i]
 		}
-		if step == 0 {
-			c.Fail("a step of 0")
-		}
+		c.failIf(step == 0, "a step of 0")
 		n := dims[k]
 		if dims[k] = UnknownDim; ok || !c.Has(4) {
 			dims[k] = sliceLength(n, starts[i], ends[i], step)
@@ -307,9 +295,7 @@ func inferPad(c *Call) {
 	if !ok {
 		pads = unknowns(2 * len(axes))
 	}
-	if len(pads) != 2*len(axes) {
-		c.Fail("%d numbers of padding for %d axes", len(pads), len(axes))
-	}
+	c.failIf(len(pads) != 2*len(axes), "%d numbers of padding for %d axes", len(pads), len(axes))
 	for i, a := range axes {
 		dims[a] = dims[a].Plus(pads[i]).Plus(pads[len(axes)+i])
 		c.notNegative(dims[a])
@@ -337,9 +323,7 @@ func inferCenterCropPad(c *Call) {
 	if !ok {
 		sizes = unknowns(len(axes))
 	}
-	if len(sizes) != len(axes) {
-		c.Fail("%d sizes for %d axes", len(sizes), len(axes))
-	}
+	c.failIf(len(sizes) != len(axes), "%d sizes for %d axes", len(sizes), len(axes))
 	for i, a := range axes {
 		c.notNegative(sizes[i])
 		dims[a] = sizes[i]

@@ -66,9 +66,7 @@ func (b *Builder) rooted(h variable) variable {
 // gradients, and what is accumulated.
 func (b *Builder) steps(lists int, step func(x, g variable, sums []variable) []variable) []variable {
 	n := (b.NumInputs() - 2) / lists
-	if n < 1 || b.NumInputs() != 2+n*lists {
-		b.Fail("%d inputs for %d lists", b.NumInputs(), lists)
-	}
+	b.failIf(n < 1 || b.NumInputs() != 2+n*lists, "%d inputs for %d lists", b.NumInputs(), lists)
 	out := make([]variable, n*(lists-1))
 	for i := range n {
 		var sums []variable

@@ -21,9 +21,7 @@ var standardWindows = slices.Concat(
 		{Type: "MaxRoiPool", MinInputs: 2, MaxInputs: 2, Infer: func(c *Call) {
 			x, rois := c.sizesOf(0, 4), c.sizesOf(1, 2)
 			shape := c.Op.Ints("pooled_shape")
-			if len(shape) != 2 {
-				c.Fail("pooled_shape is %v", shape)
-			}
+			c.failIf(len(shape) != 2, "pooled_shape is %v", shape)
 			c.Set(0, NewType(c.Elem(0), rois[0], x[1], Known(shape[0]), Known(shape[1])))
 		}},
 		{Type: "RoiAlign", MinInputs: 3, MaxInputs: 3, Infer: func(c *Call) {
@@ -40,10 +38,8 @@ var standardWindows = slices.Concat(
 	},
 	named(Operator{MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
 		dims, ranked := c.Shape(0)
-		for i := range dims {
-			if i >= 2 {
-				dims[i] = Known(1)
-			}
+		for i := 2; i < len(dims); i++ {
+			dims[i] = Known(1)
 		}
 		c.Set(0, tensor(c.Elem(0), dims, ranked))
 	}}, "GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"),
@@ -79,13 +75,9 @@ func (c *Call) listOf(name string, n int, otherwise, least int64) []int64 {
 	if a == nil || len(a.Ints) == 0 {
 		return slices.Repeat([]int64{otherwise}, n)
 	}
-	if len(a.Ints) != n {
-		c.Fail("%s has %d numbers, not %d", name, len(a.Ints), n)
-	}
+	c.failIf(len(a.Ints) != n, "%s has %d numbers, not %d", name, len(a.Ints), n)
 	for _, v := range a.Ints {
-		if v < least || v > maxStep {
-			c.Fail("%s has the number %d", name, v)
-		}
+		c.failIf(v < least || v > maxStep, "%s has the number %d", name, v)
 	}
 	return a.Ints
 }
@@ -138,9 +130,7 @@ const none = -1
 func (c *Call) conv(elem onnx.DataType, x, w, bias int) {
 	kernel := c.Op.Ints("kernel_shape")
 	in, weights, n := c.convolved(elem, x, w)
-	if len(kernel) > 0 && len(kernel) != n {
-		c.Fail("kernel_shape is %v for %d dimensions", kernel, n)
-	}
+	c.failIf(len(kernel) > 0 && len(kernel) != n, "kernel_shape is %v for %d dimensions", kernel, n)
 	group := c.group()
 	if inner := weights[1].Times(group); inner.Differs(in[1]) {
 		c.Fail("the input has %v channels, and the weights %v in %v groups", in[1], weights[1], group)
@@ -187,18 +177,14 @@ func (c *Call) convolved(elem onnx.DataType, x, w int) (in, weights []Dim, n int
 
 func (c *Call) group() Dim {
 	g := c.Op.Int("group", 1)
-	if g < 1 {
-		c.Fail("%d groups", g)
-	}
+	c.failIf(g < 1, "%d groups", g)
 	return Known(g)
 }
 
 func inferConvTranspose(c *Call) {
 	elem := c.elemOf(0, 1)
 	in, weights, n := c.convolved(elem, 0, 1)
-	if in[1].Differs(weights[0]) {
-		c.Fail("the input has %v channels, and the weights %v", in[1], weights[0])
-	}
+	c.failIf(in[1].Differs(weights[0]), "the input has %v channels, and the weights %v", in[1], weights[0])
 	out := []Dim{in[0], weights[1].Times(c.group())}
 	if b := c.sizesOf(2, 1); b[0].Differs(out[1]) {
 		c.Fail("a bias of %v elements for %v channels", b[0], out[1])
@@ -207,9 +193,7 @@ func inferConvTranspose(c *Call) {
 	more := c.listOf("output_padding", n, 0, 0)
 	kernel := c.listOf("kernel_shape", n, -1, 0)
 	shape := c.Op.Ints("output_shape")
-	if len(shape) != 0 && len(shape) != n && len(shape) != n+2 {
-		c.Fail("output_shape is %v for %d dimensions", shape, n)
-	}
+	c.failIf(len(shape) != 0 && len(shape) != n && len(shape) != n+2, "output_shape is %v for %d dimensions", shape, n)
 	for i := range n {
 		size := weights[2+i]
 		if kernel[i] >= 0 {
@@ -235,9 +219,7 @@ func inferConvTranspose(c *Call) {
 
 func inferPool(c *Call) {
 	kernel := c.Op.Ints("kernel_shape")
-	if len(kernel) == 0 {
-		c.Fail("there is no kernel_shape")
-	}
+	c.failIf(len(kernel) == 0, "there is no kernel_shape")
 	if len(kernel) > maxRank {
 		c.Set(0, AnyShape(c.Elem(0)))
 		c.Set(1, AnyShape(onnx.Int64))
@@ -246,9 +228,7 @@ func inferPool(c *Call) {
 	out := c.sizesOf(0, len(kernel)+2)
 	s := c.slide(len(kernel))
 	for i, k := range kernel {
-		if k < 1 || k > maxStep {
-			c.Fail("kernel_shape is %v", kernel)
-		}
+		c.failIf(k < 1 || k > maxStep, "kernel_shape is %v", kernel)
 		out[2+i] = c.windows(s, i, out[2+i], Known(k))
 	}
 	c.Set(0, NewType(c.Elem(0), out...))
@@ -291,9 +271,7 @@ func inferCol2Im(c *Call) {
 	}
 	channels := UnknownDim
 	if known {
-		if len(block) != len(image) {
-			c.Fail("an image of %d dimensions, and blocks of %d", len(image), len(block))
-		}
+		c.failIf(len(block) != len(image), "an image of %d dimensions, and blocks of %d", len(image), len(block))
 		channels = c.exactly(x[1], product(block))
 	}
 	c.Set(0, NewType(c.Elem(0), append([]Dim{x[0], channels}, image...)...))
