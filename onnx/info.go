@@ -57,7 +57,7 @@ func (m *TensorType) String() string {
 type Info struct {
 	IRVersion int64       `json:"ir_version"`
 	Producer  string      `json:"producer,omitempty"`
-	Opsets    []OpsetInfo `json:"opsets"`
+	Opsets    []*Opset    `json:"opsets"`
 	Inputs    []ValueText `json:"inputs"` // without those that are initializers as well
 	Outputs   []ValueText `json:"outputs"`
 	// Defaults lists the inputs that are initializers, too: whoever runs the model may give them other values.
@@ -75,19 +75,7 @@ type Info struct {
 	Ops       []OpInfo `json:"ops"` // the most frequent ones first
 	Functions []string `json:"functions,omitempty"`
 	// Metadata is what the producer says about the model.
-	Metadata []MetadataText `json:"metadata,omitempty"`
-}
-
-// A MetadataText is a pair of metadata.
-type MetadataText struct {
-	Key   string `json:"key"`
-	Value string `json:"value"`
-}
-
-// An OpsetInfo is the version of the operators of a domain.
-type OpsetInfo struct {
-	Domain  string `json:"domain"`
-	Version int64  `json:"version"`
+	Metadata []*Entry `json:"metadata,omitempty"`
 }
 
 // A ValueText is a named value with its type in ONNX's text form.
@@ -104,13 +92,8 @@ type OpInfo struct {
 
 // Info describes the model.
 func (m *Model) Info() *Info {
-	x := &Info{IRVersion: m.IRVersion, Producer: strings.TrimSpace(m.ProducerName + " " + m.ProducerVersion), Inputs: []ValueText{}, Outputs: []ValueText{}, Opsets: []OpsetInfo{}, Ops: []OpInfo{}}
-	for _, o := range m.Opsets {
-		x.Opsets = append(x.Opsets, OpsetInfo{o.Domain, o.Version})
-	}
-	for _, e := range m.Metadata {
-		x.Metadata = append(x.Metadata, MetadataText{e.Key, e.Value})
-	}
+	x := &Info{IRVersion: m.IRVersion, Producer: strings.TrimSpace(m.ProducerName + " " + m.ProducerVersion), Inputs: []ValueText{}, Outputs: []ValueText{}, Ops: []OpInfo{}}
+	x.Opsets, x.Metadata = append([]*Opset{}, m.Opsets...), m.Metadata
 	constant := m.Graph.Initial()
 	for _, v := range m.Graph.Inputs {
 		if constant[v.Name] {

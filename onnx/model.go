@@ -24,14 +24,15 @@ type Model struct {
 
 // An Opset is an OperatorSetIdProto: the version of the operators of a domain, "" for ONNX's own.
 type Opset struct {
-	Domain  string
-	Version int64
+	Domain  string `json:"domain"`
+	Version int64  `json:"version"`
 	message
 }
 
 // An Entry is a StringStringEntryProto.
 type Entry struct {
-	Key, Value string
+	Key   string `json:"key"`
+	Value string `json:"value"`
 	message
 }
 

@@ -26,7 +26,7 @@ type Builder struct {
 // Expand builds what an op computes for inputs, of which the last ones may be left out: its results, those that have
 // no meaning being nil, and the new applies in order. The error is an ErrType, also if the shapes of inputs are not known.
 func (l *Operators) Expand(op *Op, inputs []*fgraph.Variable) (results []*fgraph.Variable, applies []*fgraph.Apply, err error) {
-	c := &Call{Op: op, Operators: l, inputs: inputs, out: make([]Type, op.Outputs)}
+	c := &Call{Op: op, operators: l, inputs: inputs, out: make([]Type, op.Outputs)}
 	var b *Builder
 	if err := guarded(func() { b = c.build() }); err != nil {
 		return nil, nil, fmt.Errorf("%w: %s: %w", ErrType, op.Name(), err)
@@ -36,7 +36,7 @@ func (l *Operators) Expand(op *Op, inputs []*fgraph.Variable) (results []*fgraph
 
 // Build returns what a function builds.
 func (l *Operators) Build(build func(b *Builder) *fgraph.Variable) (v *fgraph.Variable, err error) {
-	b := &Builder{Call: &Call{Op: new(Op), Operators: l}}
+	b := &Builder{Call: &Call{Op: new(Op), operators: l}}
 	if err := guarded(func() { v = build(b) }); err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrType, err)
 	}
@@ -63,7 +63,7 @@ func (c *Call) build() *Builder {
 
 // x returns an input, nil if it is left out. Half floats are float32s.
 func (b *Builder) x(k int) variable {
-	if !b.Has(k) {
+	if !b.has(k) {
 		return nil
 	}
 	v := b.inputs[k]
@@ -103,7 +103,7 @@ func (b *Builder) several(n int, name string, args ...any) []variable {
 			in = append(in, nil)
 		}
 	}
-	a, err := b.Operators.Apply(b.Operators.NewOp(op), in...)
+	a, err := b.operators.Apply(b.operators.NewOp(op), in...)
 	if err != nil {
 		panic(errInfer{err})
 	}
@@ -234,7 +234,7 @@ func (b *Builder) known(x variable, axis int) (int64, bool) {
 	if !ranked {
 		return 0, false
 	}
-	return dims[b.Axis(int64(axis), len(dims))].Number()
+	return dims[b.axis(int64(axis), len(dims))].Number()
 }
 
 // size returns a size as a tensor without dimensions.
@@ -243,7 +243,7 @@ func (b *Builder) size(x variable, axis int) variable {
 		return Int64(n)
 	}
 	if n := TypeOf(x).Rank(); axis < 0 && n >= 0 { // where the rank is not known, Gather counts from the end as well
-		axis = b.Axis(int64(axis), n)
+		axis = b.axis(int64(axis), n)
 	}
 	return b.Do("Gather", b.Do("Shape", x), Int64(int64(axis)), Int("axis", 0))
 }
@@ -272,7 +272,7 @@ func (b *Builder) scalar(x variable) variable {
 }
 
 // integers returns an input of integers as int64s.
-func (b *Builder) integers(k int) variable { return b.cast(b.Input(k), onnx.Int64) }
+func (b *Builder) integers(k int) variable { return b.cast(b.input(k), onnx.Int64) }
 
 // upTo returns the numbers from 0 to the one before n.
 func (b *Builder) upTo(n variable) variable {

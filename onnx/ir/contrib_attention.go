@@ -14,7 +14,7 @@ var contribAttention = []Operator{
 	}),
 	contrib("QAttention", 5, 9, nil, func(b *Builder) []variable {
 		b.only(9, "do_rotary", "past_present_share_buffer")
-		y := b.cast(b.Do("MatMulInteger", b.Input(0), b.Input(1), b.Input(6), b.Input(7)), onnx.Float)
+		y := b.cast(b.Do("MatMulInteger", b.input(0), b.input(1), b.input(6), b.input(7)), onnx.Float)
 		y = b.add(b.mul(y, b.mul(b.x(3), b.x(4))), b.x(2))
 		return b.selfAttention(y, b.x(8), nil, 5)
 	}),
@@ -26,11 +26,11 @@ var contribAttention = []Operator{
 	}),
 	contrib("RotaryEmbedding", 4, 4, inferSame, func(b *Builder) []variable {
 		n := b.Op.Int("num_heads", 0)
-		if x := b.Input(0); b.Op.Int("rotary_embedding_dim", 0) == 0 && b.rankOf(x) == 3 {
-			n = b.number(x, 2) / max(2*b.number(b.Input(2), 1), 1)
+		if x := b.input(0); b.Op.Int("rotary_embedding_dim", 0) == 0 && b.rankOf(x) == 3 {
+			n = b.number(x, 2) / max(2*b.number(b.input(2), 1), 1)
 		}
 		return b.rotary(n, func(x variable) (cos, sin variable) {
-			at := b.Input(1)
+			at := b.input(1)
 			if b.rankOf(at) == 1 {
 				at = b.unsqueeze(b.add(at, b.upTo(b.size(x, 2))), 0)
 			}
@@ -41,8 +41,8 @@ var contribAttention = []Operator{
 
 // only fails if the op has more inputs than so many, or one of some attributes.
 func (b *Builder) only(inputs int, attributes ...string) {
-	for k := inputs; k < b.NumInputs(); k++ {
-		b.failIf(b.Has(k), "input %d", k)
+	for k := inputs; k < b.numInputs(); k++ {
+		b.failIf(b.has(k), "input %d", k)
 	}
 	for _, a := range b.keep(attributes...) {
 		b.failIf(a.Int != 0, "%s is %d", a.Name, a.Int)
@@ -76,7 +76,7 @@ func (b *Builder) angles(table, positions variable) variable {
 
 // rotary turns pairs of elements of the first input, whose heads may be packed, by angles.
 func (b *Builder) rotary(heads int64, angles func(x variable) (cos, sin variable)) []variable {
-	x, packed := b.x(0), b.rankOf(b.Input(0)) != 4
+	x, packed := b.x(0), b.rankOf(b.input(0)) != 4
 	if packed {
 		x = b.heads(x, heads)
 	}
@@ -121,7 +121,7 @@ func sections(b *Builder) []variable {
 		var parts []variable
 		at := int64(0)
 		for i, n := range b.Ints("mrope_section") {
-			positions := b.Do("Gather", b.Input(1), Int64(int64(i)), Int("axis", 0))
+			positions := b.Do("Gather", b.input(1), Int64(int64(i)), Int("axis", 0))
 			parts = append(parts, b.Do("Gather", b.slice(table, 1, at, at+n), positions, Int("axis", 0)))
 			at += n
 		}
@@ -158,7 +158,7 @@ func (b *Builder) mask(k int, scores, fresh variable) variable {
 	var add variable
 	choose := func(masked variable, yes, no any) variable { return b.Do("Where", masked, yes, no) }
 	keys := b.upTo(b.size(scores, 3))
-	if m := b.Input(k); m != nil {
+	if m := b.input(k); m != nil {
 		switch b.rankOf(m) {
 		case 1:
 			m = b.cast(m, onnx.Int64)
@@ -243,7 +243,7 @@ func (b *Builder) heldKeys(k, v, past variable) variable {
 
 func multiHead(b *Builder) []variable {
 	n := b.Op.Int("num_heads", 0)
-	if !b.Has(1) || !b.Has(2) || b.rankOf(b.Input(0)) != 3 || b.rankOf(b.Input(1)) == 5 {
+	if !b.has(1) || !b.has(2) || b.rankOf(b.input(0)) != 3 || b.rankOf(b.input(1)) == 5 {
 		b.Fail("packed queries, keys and values")
 	}
 	parts := [3]variable{b.x(0), b.x(1), b.x(2)}
@@ -261,7 +261,7 @@ func multiHead(b *Builder) []variable {
 		parts[i] = b.heads(x, n)
 	}
 	q, k, v := parts[0], parts[1], parts[2]
-	if b.Has(6) {
+	if b.has(6) {
 		k, v = b.concat(2, b.x(6), k), b.concat(2, b.x(7), v)
 	}
 	scores := b.scores(q, k)
@@ -274,20 +274,20 @@ func inferGroupQuery(c *Call) {
 	elem, q := c.Elem(0), c.sizesOf(0, 3)
 	heads, keys := Known(c.Op.Int("num_heads", 1)), Known(c.Op.Int("kv_num_heads", 1))
 	all := heads
-	if !c.Has(1) {
+	if !c.has(1) {
 		all = heads.Plus(keys).Plus(keys)
 	}
 	size := c.exactly(q[2], all)
 	total := c.one(6)
 	c.Set(0, NewType(elem, q[0], q[1], heads.Times(size)))
 	held := total
-	if c.Has(3) {
+	if c.has(3) {
 		switch past := c.sizesOf(3, 4)[2]; {
 		case past.Is(0):
 		case total.IsUnknown() || past.IsUnknown():
 			held = UnknownDim
 		default:
-			held = past.Max(total)
+			held = past.max(total)
 		}
 	}
 	for k := 1; k <= 2; k++ {
@@ -310,10 +310,10 @@ func groupQuery(b *Builder) []variable {
 	q, k, v = b.heads(q, heads), b.heads(k, groups), b.heads(v, groups)
 	length, past := b.size(q, 2), Int64s(0)
 	var total, ends variable
-	full := !b.Has(5)
+	full := !b.has(5)
 	if full {
-		if b.Has(3) {
-			past = b.unsqueeze(b.size(b.Input(3), 2), 0)
+		if b.has(3) {
+			past = b.unsqueeze(b.size(b.input(3), 2), 0)
 		}
 		total = b.scalar(b.add(past, length))
 		ends = b.unsqueeze(total, 0, 1)
@@ -325,8 +325,8 @@ func groupQuery(b *Builder) []variable {
 	queries := b.add(past, b.unsqueeze(b.upTo(length), 0)) // [N or 1, length]
 	if b.Op.Int("do_rotary", 0) != 0 {
 		at := queries
-		if b.Has(9) {
-			at = b.Input(9)
+		if b.has(9) {
+			at = b.input(9)
 		}
 		cos, sin := b.angles(b.x(7), at), b.angles(b.x(8), at)
 		interleaved := b.Op.Int("rotary_interleaved", 0) != 0
@@ -334,10 +334,10 @@ func groupQuery(b *Builder) []variable {
 	}
 	presentK, presentV := k, v
 	switch {
-	case b.Has(3) && full:
+	case b.has(3) && full:
 		k, v = b.concat(2, b.x(3), k), b.concat(2, b.x(4), v)
 		presentK, presentV = k, v
-	case b.Has(3):
+	case b.has(3):
 		presentK, presentV = b.behind(b.x(3), k, past, total), b.behind(b.x(4), v, past, total)
 		// The buffer may be longer than what it holds, and only its first entries are attended to.
 		cut := func(x variable) variable {
@@ -403,7 +403,7 @@ func (b *Builder) seen(queries, ends, total variable) variable {
 // weights is the softmax of scores, with a further one that no key has: that of the head, or 0.
 func (b *Builder) weights(scores variable) variable {
 	var sink variable
-	if b.Has(11) {
+	if b.has(11) {
 		sink = b.reshape(b.x(11), 1, -1, 1, 1)
 	} else if b.Op.Int("smooth_softmax", 0) == 0 {
 		return b.Do("Softmax", scores, Int("axis", -1))

@@ -106,18 +106,18 @@ func (b *Builder) layerNorm(x, scale, bias variable, epsilon float32) []variable
 
 // embedded looks up words, positions and segments, whose sum is normalized. Masks are counted.
 func (b *Builder) embedded(tables []variable, positions variable) []variable {
-	ids := b.Input(0)
+	ids := b.input(0)
 	take := func(table, index variable) variable { return b.Do("Gather", table, index, Int("axis", 0)) }
 	if positions == nil {
 		positions = b.upTo(b.size(ids, 1))
 	}
 	sum := b.add(take(tables[0], ids), take(tables[1], positions))
-	if b.Has(1) {
-		sum = b.add(sum, take(tables[2], b.Input(1)))
+	if b.has(1) {
+		sum = b.add(sum, take(tables[2], b.input(1)))
 	}
 	// Without a mask the counts are zeros. How many is data, so they are made of the ids.
 	count := b.mul(b.reshape(b.slice(ids, 1, 0, 1), -1), 0)
-	if mask := b.Input(7); mask != nil {
+	if mask := b.input(7); mask != nil {
 		count = b.Do("ReduceSum", mask, []int64{1}, Int("keepdims", 0))
 	}
 	return []variable{b.layerNorm(sum, tables[3], tables[4], 1e-12)[0], b.cast(count, onnx.Int32), sum}

@@ -13,36 +13,36 @@ var contribOthers = []Operator{
 	contrib("GridSample", 2, 2, nil, same("GridSample", "mode", "padding_mode", "align_corners")),
 	contrib("SampleOp", 1, 1, inferSame, same("Identity")),
 	contrib("GatherND", 2, 2, nil, func(b *Builder) []variable {
-		return []variable{b.Do("GatherND", b.Input(0), b.integers(1))}
+		return []variable{b.Do("GatherND", b.input(0), b.integers(1))}
 	}),
 	contrib("ExpandDims", 2, 2, nil, func(b *Builder) []variable {
 		axes := b.reshape(b.integers(1), -1)
-		if list, ok := b.Numbers(1); ok {
+		if list, ok := b.numbers(1); ok {
 			axes = Int64s(list...)
 		}
-		return []variable{b.Do("Unsqueeze", b.Input(0), axes)}
+		return []variable{b.Do("Unsqueeze", b.input(0), axes)}
 	}),
 	contrib("Range", 2, 3, nil, func(b *Builder) []variable {
 		step := any(1)
-		if b.Has(2) {
-			step = b.scalar(b.Input(2))
+		if b.has(2) {
+			step = b.scalar(b.input(2))
 		}
-		return []variable{b.Do("Range", b.scalar(b.Input(0)), b.scalar(b.Input(1)), step)}
+		return []variable{b.Do("Range", b.scalar(b.input(0)), b.scalar(b.input(1)), step)}
 	}),
 	contrib("Unique", 1, 1, nil, func(b *Builder) []variable {
-		y := b.several(4, "Unique", b.Input(0), Int("sorted", 0))
+		y := b.several(4, "Unique", b.input(0), Int("sorted", 0))
 		return []variable{y[0], y[2], y[3]}
 	}),
 	contrib("Pad", 2, 3, nil, func(b *Builder) []variable {
 		var value variable
-		if b.Has(2) {
-			value = b.scalar(b.Input(2))
+		if b.has(2) {
+			value = b.scalar(b.input(2))
 		}
-		pads := b.reshape(b.Input(1), -1)
-		if list, ok := b.Numbers(1); ok {
+		pads := b.reshape(b.input(1), -1)
+		if list, ok := b.numbers(1); ok {
 			pads = Int64s(list...)
 		}
-		return []variable{b.Do("Pad", b.Input(0), pads, value, b.keep("mode"))}
+		return []variable{b.Do("Pad", b.input(0), pads, value, b.keep("mode"))}
 	}),
 	contrib("UnfoldTensor", 1, 1, nil, unfold),
 	contrib("ConvTransposeWithDynamicPads", 2, 4, nil, dynamicPads),
@@ -81,8 +81,8 @@ var contribOthers = []Operator{
 func same(name string, attributes ...string) func(*Builder) []variable {
 	return func(b *Builder) []variable {
 		args := []any{b.keep(attributes...)}
-		for k := range b.NumInputs() {
-			args = append(args, b.Input(k))
+		for k := range b.numInputs() {
+			args = append(args, b.input(k))
 		}
 		return []variable{b.Do(name, args...)}
 	}
@@ -91,14 +91,14 @@ func same(name string, attributes ...string) func(*Builder) []variable {
 // causalConv convolves each channel with what came before, which is zeros at first. Its last elements are the state of
 // the next call.
 func causalConv(b *Builder) []variable {
-	x, n := b.x(0), b.number(b.Input(1), 2)
+	x, n := b.x(0), b.number(b.input(1), 2)
 	var all variable
-	if b.Has(3) {
+	if b.has(3) {
 		all = b.concat(2, b.x(3), x)
 	} else {
 		all = b.Do("Pad", x, []int64{0, 0, n - 1, 0, 0, 0})
 	}
-	y := b.Do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.Input(1), 0)))
+	y := b.Do("Conv", all, b.x(1), b.x(2), Int("group", b.number(b.input(1), 0)))
 	switch a := b.Op.Text("activation", "none"); a {
 	case "none":
 	case "silu", "swish":
@@ -111,9 +111,9 @@ func causalConv(b *Builder) []variable {
 
 // unfold takes windows of a dimension, which become the last one.
 func unfold(b *Builder) []variable {
-	x := b.Input(0)
+	x := b.input(0)
 	n := b.rankOf(x)
-	axis, size, step := b.Axis(b.Op.Int("dim", -1), n), b.Op.Int("size", 0), b.Op.Int("step", 1)
+	axis, size, step := b.axis(b.Op.Int("dim", -1), n), b.Op.Int("size", 0), b.Op.Int("step", 1)
 	b.failIf(size < 1 || step < 1, "windows of %d, %d apart", size, step)
 	first := b.Do("Range", Int64(0), b.sub(b.size(x, axis), int(size-1)), Int64(step))
 	y := b.Do("Gather", x, b.add(b.unsqueeze(first, 1), b.upTo(Int64(size))), Int("axis", int64(axis)))
@@ -124,7 +124,7 @@ func unfold(b *Builder) []variable {
 // dynamicPads cuts off what is padded.
 func dynamicPads(b *Builder) []variable {
 	y := b.Do("ConvTranspose", b.x(0), b.x(1), b.x(3), b.keep("auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"))
-	if !b.Has(2) {
+	if !b.has(2) {
 		return []variable{y}
 	}
 	pads, n := b.integers(2), int64(b.rankOf(y)-2)
@@ -134,7 +134,7 @@ func dynamicPads(b *Builder) []variable {
 
 // expertWeights returns the weights of experts, [experts, inputs, outputs], that are quantized, in blocks of a row or whole rows.
 func (b *Builder) expertWeights(k, scale, zero int) variable {
-	if !b.Has(k) {
+	if !b.has(k) {
 		return nil
 	}
 	bits := b.Op.Int("expert_weight_bits", 4)
@@ -222,8 +222,8 @@ func (b *Builder) expertActivation(x variable) variable {
 // wordConv embeds the characters of words, and takes the largest of what a convolution makes of them. Further dimensions
 // of the input are not looked at.
 func wordConv(b *Builder) []variable {
-	words, length := b.size(b.Input(0), 0), b.size(b.Input(0), 1)
-	used := b.Do("Slice", b.reshape(b.Input(0), -1), []int64{0}, b.unsqueeze(b.mul(words, length), 0), []int64{0})
+	words, length := b.size(b.input(0), 0), b.size(b.input(0), 1)
+	used := b.Do("Slice", b.reshape(b.input(0), -1), []int64{0}, b.unsqueeze(b.mul(words, length), 0), []int64{0})
 	ids := b.Do("Reshape", used, b.vector(words, length))
 	x := b.unsqueeze(b.Do("Gather", b.x(3), ids, Int("axis", 0)), 1) // [words, 1, characters, size]
 	y := b.Do("Tanh", b.Do("Conv", x, b.x(1), b.x(2)))

@@ -147,20 +147,20 @@ func matMulNBits(b *Builder) []variable {
 	q := b.unpacked(b.reshape(b.x(1), n, -1), bits)
 	zero, scale := b.zeroPoints(3, n, many, bits), b.reshape(b.x(2), n, many, 1)
 	w := b.reshape(q, n, many, size)
-	if b.Has(4) {
+	if b.has(4) {
 		// The terms of a block need not lie together: each says which block it belongs to.
 		each := func(v variable) variable {
 			if b.rankOf(v) == 0 {
 				return v
 			}
-			return b.Do("Gather", v, b.slice(b.Input(4), 0, 0, k), Int("axis", 1))
+			return b.Do("Gather", v, b.slice(b.input(4), 0, 0, k), Int("axis", 1))
 		}
 		w, zero, scale = b.reshape(b.slice(q, 1, 0, k), n, k, 1), each(zero), each(scale)
 	}
 	// The last block of a row is filled up in the file.
 	w = b.slice(b.reshape(b.blocks(w, zero, scale), n, -1), 1, 0, k)
 	x := b.x(0)
-	if !b.Has(4) && RoundsFloats(b.Op, b.Has(3) && b.Elem(3) != onnx.Uint8) {
+	if !b.has(4) && RoundsFloats(b.Op, b.has(3) && b.Elem(3) != onnx.Uint8) {
 		x = b.inBytes(x, k, size)
 	}
 	return []variable{b.plus(b.Do("MatMul", x, b.transpose(w, 1, 0)), b.x(5))}
@@ -216,12 +216,12 @@ func matMulBnb4(b *Builder) []variable {
 
 // gatherBlocks takes codes of a tensor that is quantized in blocks, and makes numbers of those alone.
 func gatherBlocks(b *Builder) []variable {
-	rank, size, packed := b.rankOf(b.Input(0)), b.Op.Int("block_size", 128), b.Elem(0) == onnx.Uint8
-	gather, quantize := b.Axis(b.Op.Int("gather_axis", 0), rank), b.Axis(b.Op.Int("quantize_axis", 1), rank)
+	rank, size, packed := b.rankOf(b.input(0)), b.Op.Int("block_size", 128), b.Elem(0) == onnx.Uint8
+	gather, quantize := b.axis(b.Op.Int("gather_axis", 0), rank), b.axis(b.Op.Int("quantize_axis", 1), rank)
 	if gather == quantize || size < 1 || packed && quantize != rank-1 {
 		b.Fail("gather_axis %d and quantize_axis %d of %d dimensions in blocks of %d", gather, quantize, rank, size)
 	}
-	rows, at := b.Input(1), int64(gather)
+	rows, at := b.input(1), int64(gather)
 	one := b.rankOf(rows) == 0
 	if one && !packed {
 		// A scale that is left alone would be one for all: ONNX Runtime has no blocks then.
@@ -239,21 +239,21 @@ func gatherBlocks(b *Builder) []variable {
 			quantize += b.rankOf(rows) - 1
 		}
 		var zero variable
-		if b.Has(3) {
-			zero = take(b.cast(b.Input(3), elem))
+		if b.has(3) {
+			zero = take(b.cast(b.input(3), elem))
 		}
-		y := b.Do("DequantizeLinear", take(b.cast(b.Input(0), elem)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))
+		y := b.Do("DequantizeLinear", take(b.cast(b.input(0), elem)), take(b.x(2)), zero, Int("axis", int64(quantize)), Int("block_size", size))
 		if one {
 			y = b.Do("Squeeze", y, []int64{at})
 		}
 		return []variable{y}
 	}
 	bits := b.Op.Int("bits", 4)
-	many := b.number(b.Input(2), -1)
-	q := b.unpacked(take(b.Input(0)), bits)
+	many := b.number(b.input(2), -1)
+	q := b.unpacked(take(b.input(0)), bits)
 	zero := scalarOf(float64(int64(1) << (bits - 1)))
-	if b.Has(3) {
-		zero = b.unsqueeze(b.slice(b.unpacked(take(b.Input(3)), bits), -1, 0, many), -1)
+	if b.has(3) {
+		zero = b.unsqueeze(b.slice(b.unpacked(take(b.input(3)), bits), -1, 0, many), -1)
 	}
 	// Blocks are a dimension of their own; the last one may be short.
 	n := b.number(q, -1)

@@ -37,7 +37,7 @@ var contribQuantization = []Operator{
 	}, 3),
 	quantized("QLinearConcat", 5, -1, func(b *Builder) variable {
 		var parts []variable
-		for k := 2; k < b.NumInputs(); k += 3 {
+		for k := 2; k < b.numInputs(); k += 3 {
 			parts = append(parts, b.dequantized(k, k+1, k+2))
 		}
 		return b.concat(b.Op.Int("axis", 0), parts...)
@@ -68,7 +68,7 @@ var contribQuantization = []Operator{
 	}),
 	contrib("QuantizeLinear", 2, 3, nil, func(b *Builder) []variable {
 		elem := onnx.Uint8
-		if b.Has(2) {
+		if b.has(2) {
 			elem = b.Elem(2)
 		}
 		if elem.Bits() == 8 {
@@ -81,7 +81,7 @@ var contribQuantization = []Operator{
 	}),
 	contrib("DequantizeLinear", 2, 3, nil, func(b *Builder) []variable {
 		y := b.cast(b.x(0), onnx.Float)
-		if b.Has(2) {
+		if b.has(2) {
 			y = b.sub(y, b.alongAxis(b.cast(b.x(2), onnx.Float)))
 		}
 		return []variable{b.mul(y, b.alongAxis(b.x(1)))}
@@ -96,7 +96,7 @@ var contribQuantization = []Operator{
 	contrib("MulInteger", 3, 4, nil, func(b *Builder) []variable {
 		number := func(k int) variable {
 			x := b.cast(b.x(k), onnx.Int32)
-			if b.Has(k + 1) {
+			if b.has(k + 1) {
 				x = b.sub(x, b.cast(b.x(k+1), onnx.Int32))
 			}
 			return x
@@ -114,7 +114,7 @@ func quantized(typ string, minInputs, maxInputs int, body func(*Builder) variabl
 
 // dequantized returns an input of integers as numbers, nil if it is left out.
 func (b *Builder) dequantized(x, scale, zero int) variable {
-	if !b.Has(x) {
+	if !b.has(x) {
 		return nil
 	}
 	return b.Do("DequantizeLinear", b.x(x), b.x(scale), b.x(zero))
@@ -138,7 +138,7 @@ func qGemm(b *Builder) []variable {
 	sums = b.plus(sums, b.x(6))
 	scale := b.mul(b.mul(b.x(1), b.x(4)), float64(b.Op.Float("alpha", 1)))
 	out := b.mul(b.cast(sums, onnx.Float), scale)
-	if b.Has(7) {
+	if b.has(7) {
 		out = b.Do("QuantizeLinear", out, b.x(7), b.x(8))
 	}
 	return []variable{out}
@@ -148,7 +148,7 @@ func qGemm(b *Builder) []variable {
 // overflow: of unsigned ones the result is 0.
 func qSoftmax(b *Builder) variable {
 	x := b.dequantized(0, 1, 2)
-	axis := b.Axis(b.Op.Int("axis", -1), b.rankOf(x))
+	axis := b.axis(b.Op.Int("axis", -1), b.rankOf(x))
 	y := x
 	flatten := b.Op.Int("opset", 0) < softmaxVersion
 	if flatten {
@@ -249,7 +249,7 @@ func (b *Builder) alongAxis(v variable) variable {
 		return v
 	}
 	n := b.rankOf(b.x(0))
-	shape := make([]int64, n-b.Axis(b.Op.Int("axis", 1), n))
+	shape := make([]int64, n-b.axis(b.Op.Int("axis", 1), n))
 	for i := range shape {
 		shape[i] = 1
 	}

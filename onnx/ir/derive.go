@@ -26,5 +26,5 @@ func (op *Op) WithAttributes(list ...*onnx.Attribute) *Op {
 }
 
 func (op *Op) copied() *Op {
-	return Op{Type: op.Type, Domain: op.Domain, Overload: op.Overload, Attributes: op.Attributes, Bodies: op.Bodies, Outputs: op.Outputs, Legacy: op.Legacy, operator: op.operator}.completed()
+	return Op{Type: op.Type, Domain: op.Domain, overload: op.overload, Attributes: op.Attributes, Bodies: op.Bodies, Outputs: op.Outputs, Legacy: op.Legacy, operator: op.operator}.completed()
 }

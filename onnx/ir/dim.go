@@ -101,10 +101,10 @@ func (d Dim) Differs(e Dim) bool {
 	return factor != 0 && number%factor != 0
 }
 
-// AtMost reports whether d is known to be at most e.
-func (d Dim) AtMost(e Dim) bool { return d.atMost(e, 0) }
+// atMost reports whether d is known to be at most e.
+func (d Dim) atMost(e Dim) bool { return d.notAbove(e, 0) }
 
-func (d Dim) atMost(e Dim, depth int) bool {
+func (d Dim) notAbove(e Dim, depth int) bool {
 	switch {
 	case d.IsUnknown() || e.IsUnknown() || depth > maxCompared:
 		return false
@@ -117,8 +117,8 @@ func (d Dim) atMost(e Dim, depth int) bool {
 	if low, _ := e.Minus(d).bounds(0); low >= 0 {
 		return true
 	}
-	below := func(x Dim) bool { return x.atMost(e, depth+1) }
-	above := func(x Dim) bool { return d.atMost(x, depth+1) }
+	below := func(x Dim) bool { return x.notAbove(e, depth+1) }
+	above := func(x Dim) bool { return d.notAbove(x, depth+1) }
 	// One argument of a minimum on the left, or of a maximum on the right, is enough. On the other
 	// sides all of them have to hold.
 	if list, ok := d.arguments("min"); ok && slices.ContainsFunc(list, below) {
@@ -152,9 +152,9 @@ func (d Dim) Symbolic() (name string, ok bool) {
 	return d.expr, isIdentifier(d.expr)
 }
 
-// Meet returns what is known of a number that is both: a number rather than a symbol, and a symbol
+// meet returns what is known of a number that is both: a number rather than a symbol, and a symbol
 // rather than nothing. ok is false if it can't be both.
-func (d Dim) Meet(e Dim) (both Dim, ok bool) {
+func (d Dim) meet(e Dim) (both Dim, ok bool) {
 	switch {
 	case d.Differs(e):
 		return d, false

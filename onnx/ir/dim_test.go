@@ -1,18 +1,20 @@
-package ir_test
+package ir
 
 import (
+	"fmt"
 	"math"
+	"strings"
 	"testing"
+	"time"
 
 	"pgregory.net/rapid"
 
 	"github.com/nnopt/nnopt/internal/longtest/property"
-	"github.com/nnopt/nnopt/onnx/ir"
 )
 
 // An example is a dim with what it is if symbols are some numbers.
 type example struct {
-	dim   ir.Dim
+	dim   Dim
 	value int64
 	ok    bool // false if there is no such number, because of a quotient by 0
 }
@@ -33,10 +35,10 @@ func drawExample(t *rapid.T, symbols map[string]int64, depth int) example {
 	if depth == 0 || kind == 0 {
 		if rapid.Bool().Draw(t, "number") {
 			n := rapid.Int64Range(-9, 33).Draw(t, "n")
-			return example{ir.Known(n), n, true}
+			return example{Known(n), n, true}
 		}
 		name := rapid.SampledFrom(names).Draw(t, "name")
-		return example{ir.Symbol(name), symbols[name], true}
+		return example{Symbol(name), symbols[name], true}
 	}
 	x, y := drawExample(t, symbols, depth-1), drawExample(t, symbols, depth-1)
 	ok := x.ok && y.ok
@@ -48,22 +50,22 @@ func drawExample(t *rapid.T, symbols map[string]int64, depth int) example {
 	case 4:
 		return example{x.dim.Times(y.dim), x.value * y.value, ok}
 	case 5:
-		return example{x.dim.Min(y.dim), min(x.value, y.value), ok}
+		return example{x.dim.min(y.dim), min(x.value, y.value), ok}
 	case 6:
-		return example{x.dim.Max(y.dim), max(x.value, y.value), ok}
+		return example{x.dim.max(y.dim), max(x.value, y.value), ok}
 	}
 	if kind == 7 { // by a number, as strides are
 		n := rapid.Int64Range(-3, 6).Draw(t, "divisor")
-		y = example{ir.Known(n), n, true}
+		y = example{Known(n), n, true}
 	}
 	if y.value == 0 {
-		return example{x.dim.Over(y.dim), 0, false}
+		return example{x.dim.over(y.dim), 0, false}
 	}
 	q := x.value / y.value
 	if x.value%y.value != 0 && (x.value < 0) != (y.value < 0) {
 		q--
 	}
-	return example{x.dim.Over(y.dim), q, ok}
+	return example{x.dim.over(y.dim), q, ok}
 }
 
 // TestDims: expressions are the numbers that they should be, and what is said of two of them is true.
@@ -78,7 +80,7 @@ func TestDims(t *testing.T) {
 			if n, ok := e.dim.Eval(symbols); ok && n != e.value {
 				t.Fatalf("%v is %d, not %d", e.dim, n, e.value)
 			}
-			again, err := ir.ParseDim(e.dim.String())
+			again, err := readDim(e.dim.String())
 			if err != nil || again != e.dim {
 				t.Fatalf("%v is read as %v: %v", e.dim, again, err)
 			}
@@ -86,15 +88,15 @@ func TestDims(t *testing.T) {
 		if x.dim.IsUnknown() || y.dim.IsUnknown() {
 			return
 		}
-		if x.dim.Same(y.dim) && x.value != y.value || x.dim.Differs(y.dim) && x.value == y.value || x.dim.AtMost(y.dim) && x.value > y.value {
+		if x.dim.Same(y.dim) && x.value != y.value || x.dim.Differs(y.dim) && x.value == y.value || x.dim.atMost(y.dim) && x.value > y.value {
 			t.Fatalf("%v and %v are %d and %d", x.dim, y.dim, x.value, y.value)
 		}
-		if q, ok := x.dim.Exactly(y.dim); ok && y.value != 0 {
+		if q, ok := x.dim.exactly(y.dim); ok && y.value != 0 {
 			if n, ok := q.Eval(symbols); ok && n*y.value != x.value {
 				t.Fatalf("%v / %v is %v, which is %d", x.dim, y.dim, q, n)
 			}
 		}
-		if _, ok := x.dim.Meet(y.dim); !ok && x.value == y.value {
+		if _, ok := x.dim.meet(y.dim); !ok && x.value == y.value {
 			t.Fatalf("%v and %v don't meet", x.dim, y.dim)
 		}
 	})
@@ -119,23 +121,48 @@ func TestNormalForm(t *testing.T) {
 		"-9223372036854775808":    "-9223372036854775808",
 		"?":                       "?",
 	} {
-		d, err := ir.ParseDim(text)
+		d, err := readDim(text)
 		if err != nil || d.String() != want {
 			t.Errorf("%s is %v, not %s: %v", text, d, want, err)
 		}
 	}
 	for _, text := range []string{"", "n+", "*", "div(n)", "div(n,1,2)", "f(n,2)", "n 2", "1.5", `"`, "min", "max(n)", "((n))", "div(n,2", "+-n"} {
-		if d, err := ir.ParseDim(text); err == nil {
+		if d, err := readDim(text); err == nil {
 			t.Errorf("%q is %v", text, d)
 		}
 	}
 }
 
 func TestOverflow(t *testing.T) {
-	big, n := ir.Known(math.MaxInt64), ir.Symbol("n")
-	for _, d := range []ir.Dim{big.Plus(ir.Known(1)), big.Times(ir.Known(2)), n.Times(big).Plus(n), ir.Known(math.MinInt64).Times(ir.Known(-1)), n.Over(ir.Known(math.MinInt64)), n.Over(ir.Known(0))} {
+	big, n := Known(math.MaxInt64), Symbol("n")
+	for _, d := range []Dim{big.Plus(Known(1)), big.Times(Known(2)), n.Times(big).Plus(n), Known(math.MinInt64).Times(Known(-1)), n.over(Known(math.MinInt64)), n.over(Known(0))} {
 		if !d.IsUnknown() {
 			t.Errorf("%v is known", d)
 		}
+	}
+}
+
+// TestHostileDims: expressions of many minima and maxima are compared in little time.
+func TestHostileDims(t *testing.T) {
+	text := "n"
+	for i := range 7 {
+		args := []string{text}
+		for k := range 7 {
+			args = append(args, fmt.Sprintf("s%d_%d", i, k))
+		}
+		text = []string{"min(", "max("}[i%2] + strings.Join(args, ",") + ")"
+	}
+	d, err := readDim(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := readDim(strings.ReplaceAll(text, "s", "r"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := time.Now()
+	d.max(e).min(d.Plus(Known(1)))
+	if took := time.Since(start); took > 5*time.Second {
+		t.Errorf("it took %v", took)
 	}
 }

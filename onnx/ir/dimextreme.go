@@ -5,11 +5,11 @@ import (
 	"strings"
 )
 
-// Min returns the smaller number of both.
-func (d Dim) Min(e Dim) Dim { return extreme("min", d, e) }
+// min returns the smaller number of both.
+func (d Dim) min(e Dim) Dim { return extreme("min", d, e) }
 
-// Max returns the larger number of both.
-func (d Dim) Max(e Dim) Dim { return extreme("max", d, e) }
+// max returns the larger number of both.
+func (d Dim) max(e Dim) Dim { return extreme("max", d, e) }
 
 // extreme returns the minimum or maximum of both. In a minimum, an argument is left out if another one is
 // known to be at most as large; in a maximum, if another one is known to be at least as large.
@@ -26,9 +26,9 @@ func extreme(kind string, d, e Dim) Dim {
 	list := append(flattened(kind, d), flattened(kind, e)...)
 	beyond := func(x, y Dim) bool {
 		if kind == "min" {
-			return y.AtMost(x)
+			return y.atMost(x)
 		}
-		return x.AtMost(y)
+		return x.atMost(y)
 	}
 	var kept []Dim
 	for _, x := range list {

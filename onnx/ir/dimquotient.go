@@ -6,13 +6,13 @@ import (
 	"strings"
 )
 
-// Over returns the quotient, rounded down. It is an expression such as div(n+1,2), unless there is no rest
+// over returns the quotient, rounded down. It is an expression such as div(n+1,2), unless there is no rest
 // whatever the symbols are.
-func (d Dim) Over(e Dim) Dim {
+func (d Dim) over(e Dim) Dim {
 	if d.IsUnknown() || e.IsUnknown() || e.Is(0) {
 		return UnknownDim
 	}
-	if q, ok := d.Exactly(e); ok {
+	if q, ok := d.exactly(e); ok {
 		return q
 	}
 	c, isNumber := e.Number()
@@ -22,7 +22,7 @@ func (d Dim) Over(e Dim) Dim {
 	case c == math.MinInt64:
 		return UnknownDim
 	case c < 0:
-		return d.Times(Known(-1)).Over(Known(-c))
+		return d.Times(Known(-1)).over(Known(-c))
 	case d.expr == "":
 		return Known(floorDiv(d.n, c))
 	}
@@ -75,7 +75,7 @@ func quotient(d Dim, c int64) Dim {
 	// div(div(a,b)+k,c) is div(a+k*b,b*c), because k is a whole number.
 	if n, ok := times(b, c); inner >= 0 && ok {
 		others := slices.Delete(slices.Clone(list), inner, inner+1)
-		return a.Plus(dimOf(others).Times(Known(b))).Over(Known(n))
+		return a.Plus(dimOf(others).Times(Known(b))).over(Known(n))
 	}
 	return call("div", d, Known(c))
 }
@@ -95,9 +95,9 @@ func gcd(a, b int64) int64 {
 	return max(a, -a)
 }
 
-// Exactly returns the quotient if there is no rest, whatever symbols are. It is not the quotient where
+// exactly returns the quotient if there is no rest, whatever symbols are. It is not the quotient where
 // e is 0.
-func (d Dim) Exactly(e Dim) (Dim, bool) {
+func (d Dim) exactly(e Dim) (Dim, bool) {
 	switch {
 	case d.IsUnknown() || e.IsUnknown() || e.Is(0) || d.Is(math.MinInt64):
 		return UnknownDim, false

@@ -100,8 +100,8 @@ func trustedDim(text string) Dim {
 	return Dim{expr: text}
 }
 
-// ParseDim reads what String returns. Expressions are brought into normal form.
-func ParseDim(text string) (Dim, error) {
+// readDim reads what String returns. Expressions are brought into normal form.
+func readDim(text string) (Dim, error) {
 	d, ok := parseDim(text, 0)
 	if !ok {
 		return UnknownDim, fmt.Errorf("%.100q is no size, such as 3, n, 2*n+1, div(n+1,2) or ?", text)
@@ -166,11 +166,11 @@ func parseFactor(text string, depth int) (Dim, bool) {
 	for _, e := range args[1:] {
 		switch {
 		case function == "div" && len(args) == 2:
-			d = d.Over(e)
+			d = d.over(e)
 		case function == "min":
-			d = d.Min(e)
+			d = d.min(e)
 		case function == "max":
-			d = d.Max(e)
+			d = d.max(e)
 		default:
 			return UnknownDim, false
 		}

@@ -246,8 +246,8 @@ func (w *writer) constantsOf(g *onnx.Graph, r *Region) {
 				n = &c
 			}
 			g.Nodes = append(g.Nodes, n)
-		case x.Sparse != nil:
-			t := *x.Sparse
+		case x.sparse != nil:
+			t := *x.sparse
 			values := *t.Values
 			values.Name = name
 			t.Values = &values

@@ -33,7 +33,7 @@ func (w *writer) nodes(list []*onnx.Node, r *Region, outputs []*fgraph.Variable,
 // node writes an apply.
 func (w *writer) node(a *fgraph.Apply, r *Region) *onnx.Node {
 	op := a.Op().(*Op)
-	n, old := onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.Overload}, w.origin(a)
+	n, old := onnx.Node{Op: op.Type, Domain: op.Domain, Overload: op.overload}, w.origin(a)
 	// Documentation and metadata of a node belong to its operator. On what took its place they would be wrong.
 	unchanged := w.unchanged(a)
 	if unchanged {

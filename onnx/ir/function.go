@@ -103,7 +103,7 @@ func (im *importer) noteCall(i int, n *onnx.Node, f *onnx.Function, in []*fgraph
 	}
 	im.source.nodes = append(im.source.nodes, imported{
 		node: n, path: s.path, index: i, branch: s.branch,
-		op:       im.Operators.NewOp(Op{Type: n.Op, Domain: domainOf(n.Domain), Overload: n.Overload, Attributes: slices.Clone(n.Attributes), Outputs: len(n.Outputs)}),
+		op:       im.Operators.NewOp(Op{Type: n.Op, Domain: domainOf(n.Domain), overload: n.Overload, Attributes: slices.Clone(n.Attributes), Outputs: len(n.Outputs)}),
 		function: &inFunction{is: c, in: s.call, opsets: s.opsets, graph: s.made.number},
 	})
 	return c

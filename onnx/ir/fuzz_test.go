@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -175,29 +174,4 @@ func FuzzParseType(f *testing.F) {
 			t.Fatalf("%q is %v, which is read as %v: %v", text, typ, again, err)
 		}
 	})
-}
-
-// TestHostileDims: expressions of many minima and maxima are compared in little time.
-func TestHostileDims(t *testing.T) {
-	text := "n"
-	for i := range 7 {
-		args := []string{text}
-		for k := range 7 {
-			args = append(args, fmt.Sprintf("s%d_%d", i, k))
-		}
-		text = []string{"min(", "max("}[i%2] + strings.Join(args, ",") + ")"
-	}
-	d, err := ir.ParseDim(text)
-	if err != nil {
-		t.Fatal(err)
-	}
-	e, err := ir.ParseDim(strings.ReplaceAll(text, "s", "r"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	start := time.Now()
-	d.Max(e).Min(d.Plus(ir.Known(1)))
-	if took := time.Since(start); took > 5*time.Second {
-		t.Errorf("it took %v", took)
-	}
 }

@@ -140,8 +140,8 @@ func StoredBytes(v *fgraph.Variable) int64 {
 	switch {
 	case x == nil:
 		return 0
-	case x.Sparse != nil:
-		return max(0, storedBytes(x.Sparse.Values)+storedBytes(x.Sparse.Indices)-small)
+	case x.sparse != nil:
+		return max(0, storedBytes(x.sparse.Values)+storedBytes(x.sparse.Indices)-small)
 	}
 	return max(0, storedBytes(x.Tensor)-small)
 }

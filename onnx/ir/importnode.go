@@ -19,7 +19,7 @@ func (im *importer) graph(g *onnx.Graph, s *scope) {
 	}
 	for _, t := range g.SparseInitializers {
 		if t.Values != nil {
-			s.vars[t.Values.Name] = Constant(&Value{Sparse: t, dir: im.Dir}, t.Values.Name)
+			s.vars[t.Values.Name] = Constant(&Value{sparse: t, dir: im.Dir}, t.Values.Name)
 		}
 	}
 	im.nodes(g.Nodes, s)

@@ -17,7 +17,7 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 	if !ok && !s.lenient {
 		return nil, nil, fmt.Errorf("the model has no version of the operators of domain %q", cmp.Or(domain, "ai.onnx"))
 	}
-	op := Op{Type: n.Op, Domain: domain, Overload: n.Overload, Outputs: len(n.Outputs)}
+	op := Op{Type: n.Op, Domain: domain, overload: n.Overload, Outputs: len(n.Outputs)}
 	for _, a := range n.Attributes {
 		if a.Graph == nil && len(a.Graphs) == 0 {
 			op.Attributes = append(op.Attributes, a)
@@ -185,7 +185,7 @@ func (im *importer) constant(n *onnx.Node) (*fgraph.Variable, error) {
 	}
 	x := NewValue(t, im.Dir)
 	if s := n.Attributes[0].SparseTensor; s != nil {
-		x = &Value{Sparse: s, dir: im.Dir}
+		x = &Value{sparse: s, dir: im.Dir}
 	}
 	im.source.constants[x] = n
 	return Constant(x, n.Outputs[0]), nil

@@ -12,7 +12,7 @@ func (c *Call) like(k, input int) { c.Set(k, c.In(input).withoutData()) }
 
 // shaped says that a result has elements of a type, and the shape of an input.
 func (c *Call) shaped(k int, elem onnx.DataType, input int) {
-	if dims, ranked := c.Shape(input); ranked {
+	if dims, ranked := c.shape(input); ranked {
 		c.Set(k, NewType(elem, dims...))
 	} else {
 		c.Set(k, AnyShape(elem))
@@ -35,12 +35,12 @@ func (c *Call) elemOf(inputs ...int) onnx.DataType {
 }
 
 // all returns the indices of the inputs.
-func (c *Call) all() []int { return lists.Range[int](c.NumInputs()) }
+func (c *Call) all() []int { return lists.Range[int](c.numInputs()) }
 
 // ranked returns the shape of an input. If it has none, the first result has elements of a type and any shape, and
 // Infer ends.
 func (c *Call) ranked(k int, elem onnx.DataType) []Dim {
-	dims, ranked := c.Shape(k)
+	dims, ranked := c.shape(k)
 	if !ranked {
 		c.anyShape(elem)
 	}
@@ -64,7 +64,7 @@ func (c *Call) anyShape(elem onnx.DataType) {
 
 // rank fails if an input is known to have another number of dimensions.
 func (c *Call) rank(k, n int) (dims []Dim, ranked bool) {
-	dims, ranked = c.Shape(k)
+	dims, ranked = c.shape(k)
 	c.failIf(ranked && len(dims) != n, "input %d has %d dimensions, not %d", k, len(dims), n)
 	return dims, ranked
 }
@@ -112,7 +112,7 @@ func (c *Call) one(k int) Dim {
 
 // floats returns the elements of an input that is a constant of few floats.
 func (c *Call) floats(k int) ([]float64, bool) {
-	if !c.Has(k) {
+	if !c.has(k) {
 		return nil, false
 	}
 	x := ValueOf(c.inputs[k])
@@ -147,7 +147,7 @@ func held(elem onnx.DataType, d Dim) Dim {
 // eachElement computes the elements of an element-wise result of the inputs, each of which has as many
 // or one. ok is false otherwise.
 func (c *Call) eachElement(compute func(x []Dim) Dim) (list []Dim, ok bool) {
-	inputs, n := make([][]Dim, c.NumInputs()), 1
+	inputs, n := make([][]Dim, c.numInputs()), 1
 	for k := range inputs {
 		if inputs[k], ok = c.data(k); !ok {
 			return nil, false
@@ -174,11 +174,11 @@ func (c *Call) eachElement(compute func(x []Dim) Dim) (list []Dim, ok bool) {
 func (c *Call) broadcastInputs(inputs ...int) (dims []Dim, ranked bool) {
 	shapes := make([][]Dim, len(inputs))
 	for i, k := range inputs {
-		if shapes[i], ranked = c.Shape(k); !ranked {
+		if shapes[i], ranked = c.shape(k); !ranked {
 			return nil, false
 		}
 	}
-	return c.Broadcast(shapes...), true
+	return c.broadcast(shapes...), true
 }
 
 // tensor returns the type of a tensor, of any shape unless ranked.
@@ -200,8 +200,8 @@ func product(dims []Dim) Dim {
 
 // axesOr returns axes that an input has, or all of n if it is left out. ok is false if they are not known.
 func (c *Call) axesOr(k, n int) (axes []int, ok bool) {
-	list, ok := c.Numbers(k)
-	return c.axesOf(list, c.Has(k), n), ok || !c.Has(k)
+	list, ok := c.numbers(k)
+	return c.axesOf(list, c.has(k), n), ok || !c.has(k)
 }
 
 // axesOf returns axes as indexes, or all of n unless some are given.
@@ -212,7 +212,7 @@ func (c *Call) axesOf(list []int64, given bool, n int) (axes []int) {
 		}
 	}
 	for _, a := range list {
-		axes = append(axes, c.Axis(a, n))
+		axes = append(axes, c.axis(a, n))
 	}
 	return axes
 }

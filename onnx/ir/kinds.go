@@ -83,7 +83,7 @@ func (c *Call) checkLists() {
 
 // checkNumber fails if an input that is one number has dimensions.
 func (c *Call) checkNumber(k int) {
-	dims, ranked := c.Shape(k)
+	dims, ranked := c.shape(k)
 	if ranked && (len(dims) > 1 || len(dims) == 1 && dims[0].Differs(Known(1))) {
 		c.Fail("input %d has the shape %v, and should be one number", k, dims)
 	}

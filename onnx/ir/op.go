@@ -19,7 +19,7 @@ import (
 // bodies are.
 type Op struct {
 	// Type is the name of the operator, and Domain that of its domain, empty for ONNX's own.
-	Type, Domain, Overload string
+	Type, Domain, overload string
 	// Attributes are those that the node has but for graphs, sorted by name.
 	Attributes []*onnx.Attribute
 	// Bodies are the graphs that the node holds, sorted by name. An If has none: see Import.
@@ -134,8 +134,8 @@ func (op *Op) format() string { return op.textWith(attributeText, bodyTexts(op.B
 // textWith returns the text of the op with these texts of its attributes and bodies.
 func (op *Op) textWith(attribute func(*onnx.Attribute) string, bodies []string) string {
 	text := op.Name()
-	if op.Overload != "" {
-		text += ":" + op.Overload
+	if op.overload != "" {
+		text += ":" + op.overload
 	}
 	if op.Outputs != 1 {
 		text += "/" + strconv.Itoa(op.Outputs)
@@ -205,7 +205,7 @@ func (l *Operators) parseOp(text string, body func(name, value string) (*Body, e
 	name, attributes, braces := strings.Cut(text, "{")
 	name, legacy, old := strings.Cut(name, "@")
 	name, outputs, several := strings.Cut(name, "/")
-	name, op.Overload, _ = strings.Cut(name, ":")
+	name, op.overload, _ = strings.Cut(name, ":")
 	if dot := strings.LastIndex(name, "."); dot >= 0 {
 		op.Domain, name = name[:dot], name[dot+1:]
 	}

@@ -106,7 +106,7 @@ func (l *Operators) Make(name string, attributes []*onnx.Attribute, inputs ...*f
 
 // Infer returns the types of the results of an op.
 func (l *Operators) Infer(op *Op, inputs []*fgraph.Variable) ([]Type, error) {
-	c := &Call{Op: op, Operators: l, inputs: inputs, out: make([]Type, op.Outputs)}
+	c := &Call{Op: op, operators: l, inputs: inputs, out: make([]Type, op.Outputs)}
 	o := op.operator
 	if o == nil {
 		return c.out, nil
@@ -128,7 +128,7 @@ func (l *Operators) Infer(op *Op, inputs []*fgraph.Variable) ([]Type, error) {
 // an input has no shape say, its result says so.
 type Call struct {
 	*Op
-	Operators *Operators
+	operators *Operators
 	inputs    []*fgraph.Variable
 	out       []Type
 }
@@ -191,15 +191,15 @@ func (c *Call) Set(k int, t Type) {
 	}
 }
 
-// NumInputs returns the number of inputs, those that are left out included, without captured values.
-func (c *Call) NumInputs() int { return len(c.inputs) - c.Captures() }
+// numInputs returns the number of inputs, those that are left out included, without captured values.
+func (c *Call) numInputs() int { return len(c.inputs) - c.Captures() }
 
-// Has reports whether there is an input.
-func (c *Call) Has(k int) bool { return k < c.NumInputs() && !IsOmitted(c.inputs[k]) }
+// has reports whether there is an input.
+func (c *Call) has(k int) bool { return k < c.numInputs() && !IsOmitted(c.inputs[k]) }
 
-// Input returns an input, nil if there is none.
-func (c *Call) Input(k int) *fgraph.Variable {
-	if !c.Has(k) {
+// input returns an input, nil if there is none.
+func (c *Call) input(k int) *fgraph.Variable {
+	if !c.has(k) {
 		return nil
 	}
 	return c.inputs[k]
@@ -207,7 +207,7 @@ func (c *Call) Input(k int) *fgraph.Variable {
 
 // In returns the type of an input, the zero Type if there is none.
 func (c *Call) In(k int) Type {
-	if !c.Has(k) {
+	if !c.has(k) {
 		return Type{}
 	}
 	return TypeOf(c.inputs[k])
@@ -216,19 +216,16 @@ func (c *Call) In(k int) Type {
 // Elem returns the type of elements of an input.
 func (c *Call) Elem(k int) onnx.DataType { return c.In(k).Elem() }
 
-// Shape returns the shape of an input.
-func (c *Call) Shape(k int) (dims []Dim, ranked bool) { return c.In(k).Shape() }
-
-// Data returns the elements of an input of integers as far as they are known.
-func (c *Call) Data(k int) ([]Dim, bool) { return c.In(k).Data() }
+// shape returns the shape of an input.
+func (c *Call) shape(k int) (dims []Dim, ranked bool) { return c.In(k).Shape() }
 
 // maxNumbers bounds the elements that Numbers returns. Axes and padding are fewer.
 const maxNumbers = 1 << 10
 
-// Numbers returns the elements of an input of integers if all are known, and not too many for something
+// numbers returns the elements of an input of integers if all are known, and not too many for something
 // that shapes depend on.
-func (c *Call) Numbers(k int) ([]int64, bool) {
-	if !c.Has(k) {
+func (c *Call) numbers(k int) ([]int64, bool) {
+	if !c.has(k) {
 		return nil, false
 	}
 	if x := ValueOf(c.inputs[k]); x != nil && (x.Len() < 0 || x.Len() > maxNumbers) {
@@ -237,8 +234,8 @@ func (c *Call) Numbers(k int) ([]int64, bool) {
 	return NumbersOf(c.inputs[k])
 }
 
-// Axis returns an axis that may count from the end, of n.
-func (c *Call) Axis(axis int64, n int) int {
+// axis returns an axis that may count from the end, of n.
+func (c *Call) axis(axis int64, n int) int {
 	c.failIf(axis < -int64(n) || axis >= int64(n), "there is no axis %d of %d", axis, n)
 	if axis < 0 {
 		axis += int64(n)
@@ -246,15 +243,15 @@ func (c *Call) Axis(axis int64, n int) int {
 	return int(axis)
 }
 
-// Meet returns a size that is both d and e.
-func (c *Call) Meet(d, e Dim) Dim {
-	m, ok := d.Meet(e)
+// meet returns a size that is both d and e.
+func (c *Call) meet(d, e Dim) Dim {
+	m, ok := d.meet(e)
 	c.failIf(!ok, "the sizes %v and %v differ", d, e)
 	return m
 }
 
-// Broadcast returns the shape that shapes are broadcast to.
-func (c *Call) Broadcast(shapes ...[]Dim) []Dim {
+// broadcast returns the shape that shapes are broadcast to.
+func (c *Call) broadcast(shapes ...[]Dim) []Dim {
 	var out []Dim
 	for _, s := range shapes {
 		if len(s) > len(out) {

@@ -31,7 +31,7 @@ type Source struct {
 	opsets   map[string]int64
 	raise    int64   // the last version to which the model may be raised
 	fixed    bool    // sizes or values were given, which the types of inputs and outputs may show
-	unsorted bool    // the nodes of the model are not in an order
+	unsorted bool    // the model has nodes in front of others whose results they use; the graph and what Export returns are sorted
 	grown    *growth // see Room
 	changes  []Change
 }
@@ -127,10 +127,6 @@ func SourceOf(g *fgraph.FunctionGraph) *Source {
 
 // Opset returns the version of a domain.
 func (s *Source) Opset(domain string) int64 { return s.opsets[domain] }
-
-// Unsorted reports whether the model has nodes in front of others whose results they use, which ONNX
-// does not allow. They are sorted in the graph, and what Export returns is.
-func (s *Source) Unsorted() bool { return s.unsorted }
 
 // Changes returns what passes replaced, in order.
 func (s *Source) Changes() []Change { return s.changes }

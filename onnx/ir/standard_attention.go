@@ -13,12 +13,12 @@ var standardAttention = []Operator{
 	{Type: "LinearAttention", MinInputs: 3, MaxInputs: 6, Infer: inferLinearAttention},
 	{Domain: "ai.onnx.preview", Type: "FlexAttention", MinInputs: 3, MaxInputs: 3, Infer: func(c *Call) {
 		q, k, v := c.sizesOf(0, 4), c.sizesOf(1, 4), c.sizesOf(2, 4)
-		c.Set(0, NewType(c.Elem(0), c.Meet(c.Meet(q[0], k[0]), v[0]), q[1], q[2], v[3]))
+		c.Set(0, NewType(c.Elem(0), c.meet(c.meet(q[0], k[0]), v[0]), q[1], q[2], v[3]))
 	}},
 	{Type: "RotaryEmbedding", MinInputs: 3, MaxInputs: 4, Infer: inferSame, Body: func(b *Builder) []variable {
 		return b.rotary(b.Op.Int("num_heads", 0), func(x variable) (cos, sin variable) {
 			// Tables have a row for each position, or are those of the positions already.
-			if at := b.Input(3); at != nil {
+			if at := b.input(3); at != nil {
 				cos, sin = b.angles(b.x(1), at), b.angles(b.x(2), at)
 			} else {
 				cos, sin = b.unsqueeze(b.x(1), 1), b.unsqueeze(b.x(2), 1)
@@ -35,7 +35,7 @@ var standardAttention = []Operator{
 // attention weights values by how well their keys fit queries. Keys and values may go on from those of earlier calls, and
 // have fewer heads than queries, each for several in a row.
 func attention(b *Builder) []variable {
-	b.failIf(b.Has(4) != b.Has(5), "there is a past of keys or of values only")
+	b.failIf(b.has(4) != b.has(5), "there is a past of keys or of values only")
 	var in [3]variable
 	for k, name := range []string{"q_num_heads", "kv_num_heads", "kv_num_heads"} {
 		if in[k] = b.x(k); b.rankOf(in[k]) == 3 {
@@ -43,7 +43,7 @@ func attention(b *Builder) []variable {
 		}
 	}
 	q, k, v := in[0], in[1], in[2]
-	if b.Has(4) {
+	if b.has(4) {
 		k, v = b.concat(2, b.x(4), k), b.concat(2, b.x(5), v)
 	}
 	present := []variable{k, v}
@@ -62,14 +62,14 @@ func attention(b *Builder) []variable {
 	stages = append(stages, scores, hide(scores, b.onto))
 	weights := b.Do("Softmax", stages[2], Int("axis", -1))
 	y := b.Do("MatMul", weights, b.repeated(v, heads/groups))
-	if b.Has(3) || b.Has(6) {
+	if b.has(3) || b.has(6) {
 		// A query that sees no key gets zeros, though its weights are 0/0. Which ones, the mask says by itself: so the
 		// products and the softmax remain what is computed as one op.
 		zero := b.constant(0, TypeOf(scores).Elem())
 		best := b.reduce("ReduceMax", hide(zero, b.plus), -1)
 		y = b.Do("Where", b.Do("Equal", best, math.Inf(-1)), zero, y)
 	}
-	if b.rankOf(b.Input(0)) == 3 {
+	if b.rankOf(b.input(0)) == 3 {
 		y = b.merged(y)
 	}
 	mode := int(b.Op.Int("qk_matmul_output_mode", 0))
@@ -85,7 +85,7 @@ func (b *Builder) hiding(q, k variable) func(scores variable, add func(x, y vari
 	keys, length := b.unsqueeze(b.upTo(b.size(k, 2)), 0, 1, 2), b.size(q, 2)
 	mask := b.wholeMask(k)
 	var seen []variable
-	ends := b.Input(6)
+	ends := b.input(6)
 	if ends != nil {
 		ends = b.unsqueeze(b.integers(6), 1, 2, 3)
 		seen = append(seen, b.Do("Less", keys, ends))
@@ -93,8 +93,8 @@ func (b *Builder) hiding(q, k variable) func(scores variable, add func(x, y vari
 	if b.Op.Int("is_causal", 0) != 0 {
 		queries := b.unsqueeze(b.upTo(length), 0, 1, 3)
 		switch {
-		case b.Has(4):
-			queries = b.add(queries, b.size(b.Input(4), 2))
+		case b.has(4):
+			queries = b.add(queries, b.size(b.input(4), 2))
 		case ends != nil: // queries are the last ones of a cache that is not full
 			queries = b.add(queries, b.sub(ends, length))
 		}
@@ -126,7 +126,7 @@ func (b *Builder) wholeMask(k variable) variable {
 	m, _ := TypeOf(mask).Shape()
 	keys, _ := TypeOf(k).Shape()
 	b.failIf(n < 1 || n > 4, "a mask of %d dimensions", n)
-	if !m[n-1].Differs(keys[2]) || m[n-1].Is(1) || !m[n-1].AtMost(keys[2]) {
+	if !m[n-1].Differs(keys[2]) || m[n-1].Is(1) || !m[n-1].atMost(keys[2]) {
 		return mask
 	}
 	fill := 0.0
@@ -149,7 +149,7 @@ func (c *Call) heads(k int, heads Dim) []Dim {
 func inferLinearAttention(c *Call) {
 	queries, keys := Known(c.Op.Int("q_num_heads", 0)), Known(c.Op.Int("kv_num_heads", 0))
 	q, k, v := c.heads(0, queries), c.heads(1, keys), c.heads(2, keys)
-	batch := c.Meet(c.Meet(q[0], k[0]), v[0])
+	batch := c.meet(c.meet(q[0], k[0]), v[0])
 	c.Set(0, NewType(c.Elem(0), batch, q[2], queries.Times(v[3])))
 	c.Set(1, NewType(c.Elem(3), batch, keys, k[3], v[3]))
 }

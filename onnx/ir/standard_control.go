@@ -10,14 +10,14 @@ var standardControl = []Operator{
 	{Type: "Scan", MinInputs: 1, MaxInputs: -1, Infer: inferScan},
 	{Type: "SequenceMap", MinInputs: 1, MaxInputs: -1, Infer: func(c *Call) {
 		for k := range c.Op.Outputs {
-			c.Set(k, SequenceOf(c.made("body", k)))
+			c.Set(k, sequenceOf(c.made("body", k)))
 		}
 	}},
 }
 
 func inferIf(c *Call) {
 	n := c.Op.Outputs
-	if c.NumInputs() != 2*n+1 {
+	if c.numInputs() != 2*n+1 {
 		return
 	}
 	condition, known := c.one(0).Number()
@@ -80,7 +80,7 @@ func (c *Call) carried(first, round Type) Type {
 // inferLoop: the inputs are a number of rounds, a condition, and the values that are carried. The graph
 // returns the condition, those values, and elements of further results.
 func inferLoop(c *Call) {
-	carried := max(c.NumInputs()-2, 0)
+	carried := max(c.numInputs()-2, 0)
 	for k := range c.Op.Outputs {
 		round := c.made("body", k+1)
 		switch dims, ranked := round.Shape(); {
@@ -97,18 +97,18 @@ func inferLoop(c *Call) {
 // inferScan: the last inputs are scanned along an axis, and the others are carried, with a shape that
 // does not change. In opset 8, there were lengths in front, and all dimensions came behind a batch.
 func inferScan(c *Call) {
-	scanned := int(min(max(c.Op.Int("num_scan_inputs", 0), 0), int64(c.NumInputs())))
+	scanned := int(min(max(c.Op.Int("num_scan_inputs", 0), 0), int64(c.numInputs())))
 	first := 0
 	batch := c.Legacy != 0 && c.Legacy < 9
 	if batch {
 		first = 1
 	}
-	carried := c.NumInputs() - scanned - first
-	c.failIf(carried < 0, "%d inputs, of which %d are scanned", c.NumInputs(), scanned)
+	carried := c.numInputs() - scanned - first
+	c.failIf(carried < 0, "%d inputs, of which %d are scanned", c.numInputs(), scanned)
 	rounds, size := UnknownDim, UnknownDim
 	axes := c.Op.Ints("scan_input_axes")
 	for i := range scanned {
-		dims, ranked := c.Shape(first + carried + i)
+		dims, ranked := c.shape(first + carried + i)
 		if !ranked {
 			continue
 		}
@@ -119,9 +119,9 @@ func inferScan(c *Call) {
 		// Opset 8 had no scan_input_axes: the axis behind the batch was scanned.
 		if batch {
 			c.failIf(len(dims) < 2, "a scan of %d dimensions", len(dims))
-			size, axis = c.Meet(size, dims[0]), 1
+			size, axis = c.meet(size, dims[0]), 1
 		}
-		rounds = c.Meet(rounds, dims[c.Axis(axis, len(dims))])
+		rounds = c.meet(rounds, dims[c.axis(axis, len(dims))])
 	}
 	axes = c.Op.Ints("scan_output_axes")
 	for k := range c.Op.Outputs {
@@ -141,7 +141,7 @@ func inferScan(c *Call) {
 		}
 		axis := 0
 		if i := k - carried; i < len(axes) {
-			axis = c.Axis(axes[i], len(dims)+1)
+			axis = c.axis(axes[i], len(dims)+1)
 		}
 		c.Set(k, NewType(round.elem, slices.Insert(dims, axis, rounds)...))
 	}

@@ -26,7 +26,7 @@ var standardIndexing = []Operator{
 	{Type: "TopK", MinInputs: 2, MaxInputs: 2, Infer: inferTopK},
 	{Type: "NonZero", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
 		n := UnknownDim
-		if dims, ranked := c.Shape(0); ranked {
+		if dims, ranked := c.shape(0); ranked {
 			n = Known(int64(len(dims)))
 		}
 		c.Set(0, NewType(onnx.Int64, n, UnknownDim))
@@ -42,8 +42,8 @@ var standardIndexing = []Operator{
 
 // sameRank fails if two inputs have not as many dimensions.
 func (c *Call) sameRank(a, b int) {
-	x, ranked := c.Shape(a)
-	if y, too := c.Shape(b); ranked && too && len(x) != len(y) {
+	x, ranked := c.shape(a)
+	if y, too := c.shape(b); ranked && too && len(x) != len(y) {
 		c.Fail("inputs %d and %d have %d and %d dimensions", a, b, len(x), len(y))
 	}
 }
@@ -51,9 +51,9 @@ func (c *Call) sameRank(a, b int) {
 func inferGather(c *Call) {
 	elem := c.Elem(0)
 	dims, at := c.ranked(0, elem), c.ranked(1, elem)
-	axis := c.Axis(c.Op.Int("axis", 0), len(dims))
+	axis := c.axis(c.Op.Int("axis", 0), len(dims))
 	size, isNumber := dims[axis].Number()
-	indices, known := c.Numbers(1)
+	indices, known := c.numbers(1)
 	for _, i := range indices {
 		c.failIf(known && isNumber && (i < -size || i >= size), "index %d of %d elements", i, size)
 	}
@@ -89,7 +89,7 @@ func inferGatherND(c *Call) {
 	c.failIf(n < 0 || first+n > int64(len(dims)), "indices of %d dimensions, and there are %d", first+n, len(dims))
 	out := slices.Concat(at[:last], dims[first+n:])
 	for i := range first {
-		out[i] = c.Meet(at[i], dims[i])
+		out[i] = c.meet(at[i], dims[i])
 	}
 	c.Set(0, NewType(elem, out...))
 }
@@ -103,7 +103,7 @@ func inferScatterElements(c *Call) {
 
 func inferScatterND(c *Call) {
 	c.elemOf(0, 2)
-	at, _ := c.Shape(1)
+	at, _ := c.shape(1)
 	c.scattered(len(at) == 2 && at[1].Is(1))
 }
 
@@ -113,7 +113,7 @@ func (c *Call) scattered(numbers bool) {
 	t := c.In(0).withoutData()
 	c.Set(0, t)
 	list, ok := c.elements(0)
-	indices, known := c.Numbers(1)
+	indices, known := c.numbers(1)
 	updates, too := c.elements(2)
 	if !numbers || !ok || !known || !too || t.Rank() != 1 || len(indices) != len(updates) || c.Op.Text("reduction", "none") != "none" {
 		return
@@ -138,16 +138,16 @@ func inferOneHot(c *Call) {
 		depth = Known(int64(list[0]))
 	}
 	c.notNegative(depth)
-	axis := c.Axis(c.Op.Int("axis", -1), len(dims)+1)
+	axis := c.axis(c.Op.Int("axis", -1), len(dims)+1)
 	c.Set(0, NewType(elem, slices.Insert(dims, axis, depth)...))
 }
 
 func inferTopK(c *Call) {
 	c.Set(1, AnyShape(onnx.Int64))
 	dims := c.ranked(0, c.Elem(0))
-	axis := c.Axis(c.Op.Int("axis", -1), len(dims))
+	axis := c.axis(c.Op.Int("axis", -1), len(dims))
 	k := c.one(1)
-	if c.notNegative(k); dims[axis].Plus(Known(1)).AtMost(k) {
+	if c.notNegative(k); dims[axis].Plus(Known(1)).atMost(k) {
 		c.Fail("%v of %v elements", k, dims[axis])
 	}
 	dims[axis] = k
@@ -158,7 +158,7 @@ func inferTopK(c *Call) {
 func inferCompress(c *Call) {
 	elem := c.Elem(0)
 	count := UnknownDim
-	if list, ok := c.Numbers(1); ok {
+	if list, ok := c.numbers(1); ok {
 		n := int64(0)
 		for _, v := range list {
 			n += min(v, 1)
@@ -170,14 +170,14 @@ func inferCompress(c *Call) {
 		return
 	}
 	dims := c.ranked(0, elem)
-	dims[c.Axis(c.Op.Int("axis", 0), len(dims))] = count
+	dims[c.axis(c.Op.Int("axis", 0), len(dims))] = count
 	c.Set(0, NewType(elem, dims...))
 }
 
 // inferUnique: without an axis, the input is one list.
 func inferUnique(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	size := UnknownDim
 	if c.Op.Attribute("axis") == nil {
 		if ranked {
@@ -185,7 +185,7 @@ func inferUnique(c *Call) {
 		}
 		dims, ranked = []Dim{UnknownDim}, true
 	} else if ranked {
-		axis := c.Axis(c.Op.Int("axis", 0), len(dims))
+		axis := c.axis(c.Op.Int("axis", 0), len(dims))
 		size, dims[axis] = dims[axis], UnknownDim
 	}
 	c.Set(0, tensor(elem, dims, ranked))

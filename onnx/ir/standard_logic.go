@@ -58,9 +58,9 @@ func differs(x []Dim) Dim {
 // atMost returns 1 if d is known to be at most e, and 0 if it is known not to be.
 func atMost(d, e Dim) Dim {
 	switch {
-	case d.AtMost(e):
+	case d.atMost(e):
 		return Known(1)
-	case e.Plus(Known(1)).AtMost(d):
+	case e.Plus(Known(1)).atMost(d):
 		return Known(0)
 	}
 	return UnknownDim

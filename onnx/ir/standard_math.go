@@ -20,7 +20,7 @@ var standardMath = slices.Concat(
 			return numeric(x, func(n []int64) int64 { return max(n[0], -n[0]) })
 		})},
 		{Type: "Neg", MinInputs: 1, MaxInputs: 1, Infer: inferElements(func(x []Dim) Dim { return Known(0).Minus(x[0]) })},
-		{Type: "Relu", MinInputs: 1, MaxInputs: 1, Infer: inferElements(func(x []Dim) Dim { return x[0].Max(Known(0)) })},
+		{Type: "Relu", MinInputs: 1, MaxInputs: 1, Infer: inferElements(func(x []Dim) Dim { return x[0].max(Known(0)) })},
 		{Type: "Sign", MinInputs: 1, MaxInputs: 1, Infer: inferElements(sign)},
 		{Type: "Identity", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) { c.Set(0, c.In(0)) }},
 		{Type: "Cast", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
@@ -56,8 +56,8 @@ var standardMath = slices.Concat(
 			c.failIf(!ok, "types %v and %v differ", c.In(0), c.In(1))
 			c.Set(0, t)
 		}},
-		{Type: "Max", MinInputs: 1, MaxInputs: -1, Infer: inferElements(folded(Dim.Max))},
-		{Type: "Min", MinInputs: 1, MaxInputs: -1, Infer: inferElements(folded(Dim.Min))},
+		{Type: "Max", MinInputs: 1, MaxInputs: -1, Infer: inferElements(folded(Dim.max))},
+		{Type: "Min", MinInputs: 1, MaxInputs: -1, Infer: inferElements(folded(Dim.min))},
 		{Type: "Sum", MinInputs: 1, MaxInputs: -1, Infer: inferElements(nil)},
 		{Type: "Mean", MinInputs: 1, MaxInputs: -1, Infer: inferElements(nil)},
 		{Type: "BitShift", MinInputs: 2, MaxInputs: 2, Infer: inferElements(nil)},
@@ -127,7 +127,7 @@ func quotientOf(x []Dim) Dim {
 	low, _ := x[0].bounds(0)
 	least, _ := x[1].bounds(0)
 	if low >= 0 && least >= 0 {
-		return x[0].Over(x[1])
+		return x[0].over(x[1])
 	}
 	// By -1 the least integer overflows.
 	if x[1].Is(0) || x[1].Is(-1) {
@@ -143,7 +143,7 @@ func remainderOf(x []Dim) Dim {
 	if low < 0 || least < 0 {
 		return UnknownDim
 	}
-	if _, ok := x[0].Exactly(x[1]); ok {
+	if _, ok := x[0].exactly(x[1]); ok {
 		return Known(0)
 	}
 	if x[1].Is(0) {
@@ -154,7 +154,7 @@ func remainderOf(x []Dim) Dim {
 
 // cast infers a result with other elements. Integers remain what they are if the type can hold them.
 func (c *Call) cast(to onnx.DataType) {
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	t := tensor(to, dims, ranked)
 	if list, ok := c.data(0); ok && isInteger(to) {
 		if to == onnx.Bool {
@@ -174,11 +174,11 @@ func inferClip(c *Call) {
 	elem := c.elemOf(c.all()...)
 	if list, ok := c.data(0); ok && isInteger(elem) {
 		for i := range list {
-			if c.Has(1) {
-				list[i] = list[i].Max(c.one(1))
+			if c.has(1) {
+				list[i] = list[i].max(c.one(1))
 			}
-			if c.Has(2) {
-				list[i] = list[i].Min(c.one(2))
+			if c.has(2) {
+				list[i] = list[i].min(c.one(2))
 			}
 		}
 		t = t.with(list)
@@ -187,9 +187,9 @@ func inferClip(c *Call) {
 }
 
 func inferCumulative(c *Call) {
-	if dims, ranked := c.Shape(0); ranked {
+	if dims, ranked := c.shape(0); ranked {
 		if axis, ok := c.one(1).Number(); ok {
-			c.Axis(axis, len(dims))
+			c.axis(axis, len(dims))
 		}
 	}
 	c.like(0, 0)
@@ -197,8 +197,8 @@ func inferCumulative(c *Call) {
 
 // inferSoftmax: before opset 13, the axis was the first of those that are one, and could be behind all.
 func inferSoftmax(c *Call) {
-	if dims, ranked := c.Shape(0); ranked && c.Legacy == 0 && len(dims) > 0 {
-		c.Axis(c.Op.Int("axis", -1), len(dims))
+	if dims, ranked := c.shape(0); ranked && c.Legacy == 0 && len(dims) > 0 {
+		c.axis(c.Op.Int("axis", -1), len(dims))
 	}
 	c.like(0, 0)
 }

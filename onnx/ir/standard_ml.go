@@ -23,7 +23,7 @@ var standardLearners = slices.Concat(
 		}
 	}, "CategoryMapper"),
 	learned(1, 1, func(c *Call) {
-		dims, ranked := c.Shape(0)
+		dims, ranked := c.shape(0)
 		n := len(c.Op.Ints("cats_int64s"))
 		if a := c.Op.Attribute("cats_strings"); a != nil && c.Elem(0) == onnx.String {
 			n = len(a.Strings)
@@ -35,7 +35,7 @@ var standardLearners = slices.Concat(
 		if len(dims) == 1 {
 			dims = append([]Dim{Known(1)}, dims...)
 		}
-		at, ranked := c.Shape(1)
+		at, ranked := c.shape(1)
 		if dims[len(dims)-1] = UnknownDim; ranked {
 			dims[len(dims)-1] = product(at)
 		}
@@ -58,7 +58,7 @@ var standardLearners = slices.Concat(
 	}, "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier"),
 	learned(1, 1, func(c *Call) {
 		if key := c.labelled("classlabels"); key != onnx.Undefined {
-			c.Set(0, SequenceOf(AnyShape(onnx.Float).wrap("map("+key.String()+",")))
+			c.Set(0, sequenceOf(AnyShape(onnx.Float).wrap("map("+key.String()+",")))
 		}
 	}, "ZipMap"),
 	learned(1, 1, nil, "CastMap", "DictVectorizer"),
@@ -71,7 +71,7 @@ func learned(least, most int, infer func(*Call), names ...string) []Operator {
 
 // rows returns how many rows the first input has.
 func (c *Call) rows() Dim {
-	switch dims, _ := c.Shape(0); len(dims) {
+	switch dims, _ := c.shape(0); len(dims) {
 	case 0:
 		return UnknownDim
 	case 1:

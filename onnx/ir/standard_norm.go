@@ -52,7 +52,7 @@ func inferInstanceNormalization(c *Call) {
 
 // checkChannels fails if one of the inputs from 1 to last is known not to have an element for each channel.
 func (c *Call) checkChannels(last int) {
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	if !ranked || len(dims) < 2 {
 		return
 	}
@@ -66,9 +66,9 @@ func (c *Call) checkChannels(last int) {
 // inferLayerNormalization: means and deviations are of all dimensions from the axis on.
 func inferLayerNormalization(c *Call) {
 	c.like(0, 0)
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	if ranked {
-		for i := c.Axis(c.Op.Int("axis", -1), len(dims)); i < len(dims); i++ {
+		for i := c.axis(c.Op.Int("axis", -1), len(dims)); i < len(dims); i++ {
 			dims[i] = Known(1)
 		}
 	}

@@ -18,7 +18,7 @@ var standardProducts = []Operator{
 		dims := c.ranked(0, c.Elem(0))
 		n := len(dims) - 2
 		c.failIf(n < 0, "there is no determinant of %d dimensions", len(dims))
-		c.Meet(dims[n+1], dims[n])
+		c.meet(dims[n+1], dims[n])
 		c.Set(0, NewType(c.Elem(0), dims[:n]...))
 	}},
 }
@@ -39,7 +39,7 @@ func (c *Call) matmul(elem onnx.DataType, a, b int) {
 	}
 	n, m := len(x), len(y)
 	c.failIf(x[n-1].Differs(y[m-2]), "rows of %v elements and columns of %v", x[n-1], y[m-2])
-	dims := c.Broadcast(x[:n-2], y[:m-2])
+	dims := c.broadcast(x[:n-2], y[:m-2])
 	if !row {
 		dims = append(dims, x[n-2])
 	}
@@ -60,7 +60,7 @@ func inferGemm(c *Call) {
 	}
 	rows, k, l, columns := x[0], x[1], y[0], y[1]
 	c.failIf(k.Differs(l), "rows of %v elements and columns of %v; see transA and transB", k, l)
-	if z, ranked := c.Shape(2); ranked {
+	if z, ranked := c.shape(2); ranked {
 		c.failIf(len(z) > 2, "input 2 has %d dimensions", len(z))
 		for i, d := range z { // it is broadcast to the product, not the other way round
 			if out := []Dim{rows, columns}[2-len(z)+i]; d.Differs(Known(1)) && d.Differs(out) {
@@ -76,14 +76,14 @@ func inferEinsum(c *Call) {
 	elem := c.elemOf(c.all()...)
 	equation := c.Op.Text("equation", "")
 	terms, right := Equation(equation)
-	if len(terms) != c.NumInputs() {
-		c.Fail("equation %.100q is one of %d inputs, not of %d", equation, len(terms), c.NumInputs())
+	if len(terms) != c.numInputs() {
+		c.Fail("equation %.100q is one of %d inputs, not of %d", equation, len(terms), c.numInputs())
 	}
 	sizes := make(map[rune]Dim)
 	var others []Dim // those of an ellipsis
 	known := true
 	for k, text := range terms {
-		dims, ranked := c.Shape(k)
+		dims, ranked := c.shape(k)
 		before, after, dots := strings.Cut(text, "...")
 		letters := len(before) + len(after)
 		switch {
@@ -105,7 +105,7 @@ func inferEinsum(c *Call) {
 			c.letter(sizes, r, dims[len(before)+len(rest)+i])
 		}
 		// What ellipses stand for need not be of one rank: it is aligned at the end and broadcast.
-		others = c.Broadcast(others, rest)
+		others = c.broadcast(others, rest)
 	}
 	before, after, dots := strings.Cut(right, "...")
 	if dots && !known {

@@ -11,7 +11,7 @@ import (
 var standardQuantization = []Operator{
 	{Type: "QuantizeLinear", MinInputs: 2, MaxInputs: 3, Infer: func(c *Call) {
 		elem := onnx.Uint8
-		if c.Has(2) {
+		if c.has(2) {
 			elem = c.Elem(2)
 		}
 		c.shaped(0, cmp.Or(c.to("output_dtype", onnx.Undefined), elem), 0)

@@ -10,8 +10,8 @@ import (
 var standardReductions = slices.Concat(
 	named(Operator{MinInputs: 1, MaxInputs: 2, Infer: inferReduction(nil)}, "ReduceL1", "ReduceL2", "ReduceLogSum", "ReduceLogSumExp", "ReduceMean", "ReduceSumSquare"),
 	[]Operator{
-		{Type: "ReduceMax", MinInputs: 1, MaxInputs: 2, Infer: inferReduction(Dim.Max)},
-		{Type: "ReduceMin", MinInputs: 1, MaxInputs: 2, Infer: inferReduction(Dim.Min)},
+		{Type: "ReduceMax", MinInputs: 1, MaxInputs: 2, Infer: inferReduction(Dim.max)},
+		{Type: "ReduceMin", MinInputs: 1, MaxInputs: 2, Infer: inferReduction(Dim.min)},
 		{Type: "ReduceProd", MinInputs: 1, MaxInputs: 2, Infer: inferReduction(Dim.Times)},
 		{Type: "ReduceSum", MinInputs: 1, MaxInputs: 2, Infer: inferReduction(Dim.Plus)},
 	},
@@ -23,8 +23,8 @@ var standardReductions = slices.Concat(
 func inferReduction(fold func(d, e Dim) Dim) func(*Call) {
 	return func(c *Call) {
 		keep := c.Op.Int("keepdims", 1) != 0
-		axes, known := c.Numbers(1)
-		if known = known || !c.Has(1); known && len(axes) == 0 && c.Op.Int("noop_with_empty_axes", 0) != 0 {
+		axes, known := c.numbers(1)
+		if known = known || !c.has(1); known && len(axes) == 0 && c.Op.Int("noop_with_empty_axes", 0) != 0 {
 			c.like(0, 0)
 			return
 		}
@@ -71,7 +71,7 @@ func reducible(dims []Dim) []Dim {
 func (c *Call) reduced(dims []Dim, axes []int64, keep bool) []Dim {
 	reduce := make([]bool, len(dims))
 	for _, a := range axes {
-		reduce[c.Axis(a, len(dims))] = true
+		reduce[c.axis(a, len(dims))] = true
 	}
 	var out []Dim
 	for i, d := range dims {

@@ -10,7 +10,7 @@ import (
 func inferReshape(c *Call) {
 	elem := c.Elem(0)
 	sizes := c.listed(1, elem)
-	in, ranked := c.Shape(0)
+	in, ranked := c.shape(0)
 	rest := slices.Clone(in) // sizes of the input that are not copied
 	var others []Dim         // sizes of the result that are not copied, but for that of -1
 	infer, open := -1, -1    // where the size is -1, and where it is no number
@@ -98,7 +98,7 @@ func (c *Call) left(sizes, others []Dim) Dim {
 
 func inferFlatten(c *Call) {
 	elem, dims := c.Elem(0), []Dim{UnknownDim, UnknownDim}
-	if in, ranked := c.Shape(0); ranked {
+	if in, ranked := c.shape(0); ranked {
 		n := int64(len(in))
 		axis := c.Op.Int("axis", 1)
 		c.failIf(axis < -n || axis > n, "there is no axis %d of %d", axis, n)
@@ -115,13 +115,13 @@ func inferFlatten(c *Call) {
 func inferSqueeze(c *Call) {
 	elem := c.Elem(0)
 	dims := c.ranked(0, elem)
-	axes, known := c.Numbers(1)
+	axes, known := c.numbers(1)
 	var out []Dim
 	switch {
 	case known:
 		gone := make([]bool, len(dims))
 		for _, a := range axes {
-			k := c.Axis(a, len(dims))
+			k := c.axis(a, len(dims))
 			if gone[k] = true; dims[k].Differs(Known(1)) {
 				c.Fail("axis %d has size %v, not 1", a, dims[k])
 			}
@@ -131,7 +131,7 @@ func inferSqueeze(c *Call) {
 				out = append(out, d)
 			}
 		}
-	case c.Has(1):
+	case c.has(1):
 		n := c.count(1)
 		if n < 0 || n > len(dims) {
 			c.anyShape(elem)
@@ -154,7 +154,7 @@ func inferSqueeze(c *Call) {
 func inferUnsqueeze(c *Call) {
 	elem := c.Elem(0)
 	dims := c.ranked(0, elem)
-	axes, known := c.Numbers(1)
+	axes, known := c.numbers(1)
 	n := len(dims) + c.count(1)
 	switch {
 	case known:
@@ -167,7 +167,7 @@ func inferUnsqueeze(c *Call) {
 	}
 	added := make([]bool, n)
 	for _, a := range axes {
-		k := c.Axis(a, n)
+		k := c.axis(a, n)
 		c.failIf(added[k], "axis %d is there twice", a)
 		added[k] = true
 	}
@@ -181,7 +181,7 @@ func inferUnsqueeze(c *Call) {
 }
 
 func inferTranspose(c *Call) {
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	perm := c.Op.Ints("perm")
 	if c.Op.Attribute("perm") == nil {
 		for i := range c.ranked(0, c.Elem(0)) {
@@ -226,9 +226,9 @@ func inferExpand(c *Call) {
 			sizes[i] = UnknownDim
 		}
 	}
-	t := NewType(elem, c.Broadcast(dims, sizes)...)
+	t := NewType(elem, c.broadcast(dims, sizes)...)
 	if list, ok := c.elements(0); ok && t.Rank() <= 1 {
-		if n, ok := product(c.Broadcast(dims, sizes)).Number(); ok && n <= maxData && len(list) == 1 {
+		if n, ok := product(c.broadcast(dims, sizes)).Number(); ok && n <= maxData && len(list) == 1 {
 			list = slices.Repeat(list, int(n))
 		}
 		t = t.with(list)

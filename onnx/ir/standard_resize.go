@@ -7,8 +7,8 @@ import (
 
 // inferGridSample: the grid has a position for each pixel of the result.
 func inferGridSample(c *Call) {
-	x, ranked := c.Shape(0)
-	grid, too := c.Shape(1)
+	x, ranked := c.shape(0)
+	grid, too := c.shape(1)
 	c.sameRank(0, 1)
 	switch {
 	case !ranked && !too:
@@ -21,8 +21,8 @@ func inferGridSample(c *Call) {
 	}
 	n := len(x)
 	c.failIf(n < 3, "an image of %d dimensions; there are batches and channels, and at least one more", n)
-	c.Meet(grid[n-1], Known(int64(n-2)))
-	c.Set(0, NewType(c.Elem(0), append([]Dim{c.Meet(x[0], grid[0]), x[1]}, grid[1:n-1]...)...))
+	c.meet(grid[n-1], Known(int64(n-2)))
+	c.Set(0, NewType(c.Elem(0), append([]Dim{c.meet(x[0], grid[0]), x[1]}, grid[1:n-1]...)...))
 }
 
 func inferAffineGrid(c *Call) {
@@ -30,7 +30,7 @@ func inferAffineGrid(c *Call) {
 	size := c.listed(1, c.Elem(0))
 	n := len(size)
 	c.failIf(n != 4 && n != 5, "an image of %d dimensions", n)
-	out := []Dim{c.Meet(size[0], theta[0])}
+	out := []Dim{c.meet(size[0], theta[0])}
 	out = append(out, size[2:]...)
 	c.Set(0, NewType(c.Elem(0), append(out, Known(int64(n-2)))...))
 }
@@ -38,9 +38,9 @@ func inferAffineGrid(c *Call) {
 // inferResize infers Resize and Upsample. Resize of opset 10, and Upsample, have no roi and no sizes.
 func inferResize(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	scales, sizes := 2, 3
-	if c.NumInputs() <= 2 {
+	if c.numInputs() <= 2 {
 		scales, sizes = 1, 3
 	}
 	axes := c.Op.Ints("axes")
@@ -53,7 +53,7 @@ func inferResize(c *Call) {
 	}
 	at := c.axesOf(axes, c.Op.Attribute("axes") != nil, len(dims))
 	// A list without elements counts as left out.
-	if c.Has(sizes) && c.count(sizes) != 0 {
+	if c.has(sizes) && c.count(sizes) != 0 {
 		c.resizeTo(dims, at, sizes)
 	} else {
 		list, ok := c.floats(scales)
@@ -122,7 +122,7 @@ func scaled(d Dim, scale float64) Dim {
 	const small = 1 << 12
 	for shift := range bits.Len(small) {
 		if p := math.Ldexp(scale, shift); p == math.Trunc(p) && p < small {
-			return d.Times(Known(int64(p))).Over(Known(1 << shift))
+			return d.Times(Known(int64(p))).over(Known(1 << shift))
 		}
 	}
 	return UnknownDim

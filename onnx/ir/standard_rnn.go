@@ -18,12 +18,12 @@ func inferRecurrent(c *Call) {
 		directions = Known(2)
 	}
 	for _, d := range []Dim{w[0], r[0]} {
-		c.Meet(directions, d)
+		c.meet(directions, d)
 	}
 	c.failIf(w[2].Differs(x[2]), "the input has %v features, and its weights %v", x[2], w[2])
 	hidden := r[2]
 	if n := c.Op.Int("hidden_size", 0); n > 0 {
-		hidden = c.Meet(hidden, Known(n))
+		hidden = c.meet(hidden, Known(n))
 	}
 	if c.Op.Int("layout", 0) == 0 {
 		c.Set(0, NewType(elem, x[0], directions, x[1], hidden))

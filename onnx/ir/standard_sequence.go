@@ -8,20 +8,20 @@ import (
 
 // standardSequences are operators of sequences and of optional values.
 var standardSequences = []Operator{
-	{Type: "SequenceEmpty", MinInputs: 0, MaxInputs: 0, Infer: func(c *Call) { c.Set(0, SequenceOf(AnyShape(c.to("dtype", onnx.Float)))) }},
+	{Type: "SequenceEmpty", MinInputs: 0, MaxInputs: 0, Infer: func(c *Call) { c.Set(0, sequenceOf(AnyShape(c.to("dtype", onnx.Float)))) }},
 	{Type: "SequenceConstruct", MinInputs: 1, MaxInputs: -1, Infer: func(c *Call) {
 		t := c.In(0).withoutData()
-		for k := 1; k < c.NumInputs(); k++ {
+		for k := 1; k < c.numInputs(); k++ {
 			t = t.Join(c.In(k).withoutData())
 		}
 		if elem := c.elemOf(c.all()...); t.IsUnknown() {
 			t = AnyShape(elem)
 		}
-		c.Set(0, SequenceOf(t))
+		c.Set(0, sequenceOf(t))
 	}},
 	{Type: "SequenceInsert", MinInputs: 2, MaxInputs: 3, Infer: func(c *Call) {
 		t := c.element(0)
-		c.Set(0, SequenceOf(t.Join(c.In(1).withoutData())))
+		c.Set(0, sequenceOf(t.Join(c.In(1).withoutData())))
 	}},
 	{Type: "SequenceErase", MinInputs: 1, MaxInputs: 2, Infer: inferSame},
 	{Type: "SequenceAt", MinInputs: 2, MaxInputs: 2, Infer: func(c *Call) { c.Set(0, c.element(0)) }},
@@ -30,10 +30,10 @@ var standardSequences = []Operator{
 	{Type: "ConcatFromSequence", MinInputs: 1, MaxInputs: 1, Infer: inferConcatFromSequence},
 	{Type: "Optional", MinInputs: 0, MaxInputs: 1, Infer: func(c *Call) {
 		t := c.In(0)
-		if a := c.Op.Attribute("type"); a != nil && !c.Has(0) {
+		if a := c.Op.Attribute("type"); a != nil && !c.has(0) {
 			t = FromProto(a.TypeProto)
 		}
-		c.Set(0, OptionalOf(t))
+		c.Set(0, optionalOf(t))
 	}},
 	// Since opset 18 the input need not be optional.
 	{Type: "OptionalGetElement", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
@@ -45,7 +45,7 @@ var standardSequences = []Operator{
 	}},
 	{Type: "OptionalHasElement", MinInputs: 0, MaxInputs: 1, Infer: func(c *Call) {
 		t := NewType(onnx.Bool)
-		if !c.Has(0) {
+		if !c.has(0) {
 			t = t.with([]Dim{Known(0)})
 		}
 		c.Set(0, t)
@@ -56,31 +56,31 @@ var standardSequences = []Operator{
 func (c *Call) element(k int) Type {
 	t := c.In(k)
 	elem, sequence, _ := t.ElementOf()
-	c.failIf(!sequence && !t.IsUnknown() && c.Has(k), "input %d is no sequence, but %v", k, t)
+	c.failIf(!sequence && !t.IsUnknown() && c.has(k), "input %d is no sequence, but %v", k, t)
 	return elem
 }
 
 // inferSplitToSequence: parts are of the sizes of a list, of one size but for the last, or of size 1,
 // whose dimension may then be left out.
 func inferSplitToSequence(c *Call) {
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	if ranked {
-		axis := c.Axis(c.Op.Int("axis", 0), len(dims))
+		axis := c.axis(c.Op.Int("axis", 0), len(dims))
 		size := dims[axis]
 		dims[axis] = UnknownDim
-		if !c.Has(1) {
+		if !c.has(1) {
 			if dims[axis] = Known(1); c.Op.Int("keepdims", 1) == 0 {
 				dims = slices.Delete(dims, axis, axis+1)
 			}
 		} else if list, ok := c.elements(1); ok && len(list) > 0 {
 			same := !slices.ContainsFunc(list, func(d Dim) bool { return !d.Same(list[0]) })
 			// A scalar may leave a smaller rest; a list says all sizes.
-			if _, exact := size.Exactly(list[0]); same && (exact || c.In(1).Rank() == 1) {
+			if _, exact := size.exactly(list[0]); same && (exact || c.In(1).Rank() == 1) {
 				dims[axis] = list[0]
 			}
 		}
 	}
-	c.Set(0, SequenceOf(tensor(c.Elem(0), dims, ranked)))
+	c.Set(0, sequenceOf(tensor(c.Elem(0), dims, ranked)))
 }
 
 func inferConcatFromSequence(c *Call) {
@@ -89,9 +89,9 @@ func inferConcatFromSequence(c *Call) {
 	if ranked {
 		axis := c.Op.Int("axis", 0)
 		if c.Op.Int("new_axis", 0) != 0 {
-			dims = slices.Insert(dims, c.Axis(axis, len(dims)+1), UnknownDim)
+			dims = slices.Insert(dims, c.axis(axis, len(dims)+1), UnknownDim)
 		} else {
-			dims[c.Axis(axis, len(dims))] = UnknownDim
+			dims[c.axis(axis, len(dims))] = UnknownDim
 		}
 	}
 	c.Set(0, tensor(elem.elem, dims, ranked))

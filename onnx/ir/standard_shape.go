@@ -19,7 +19,7 @@ var standardShapes = []Operator{
 	{Type: "Shape", MinInputs: 1, MaxInputs: 1, Infer: inferShape},
 	{Type: "Size", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
 		n := UnknownDim
-		if dims, ranked := c.Shape(0); ranked {
+		if dims, ranked := c.shape(0); ranked {
 			n = product(dims)
 		}
 		c.Set(0, NewType(onnx.Int64).with([]Dim{n}))
@@ -45,7 +45,7 @@ var standardShapes = []Operator{
 		c.Set(0, NewType(c.Elem(0), s[0], s[1].Times(b).Times(b), c.exactly(s[2], b), c.exactly(s[3], b)))
 	}},
 	{Type: "Trilu", MinInputs: 1, MaxInputs: 2, Infer: func(c *Call) {
-		if dims, ranked := c.Shape(0); ranked && len(dims) < 2 {
+		if dims, ranked := c.shape(0); ranked && len(dims) < 2 {
 			c.Fail("%d dimensions are no matrix", len(dims))
 		}
 		c.like(0, 0)
@@ -64,7 +64,7 @@ func (c *Call) exactly(d, e Dim) Dim {
 	n, isN := d.Number()
 	m, isM := e.Number()
 	c.failIf(isN && isM && m != 0 && n%m != 0, "size %d is no multiple of %d", n, m)
-	return d.Over(e)
+	return d.over(e)
 }
 
 func inferConstant(c *Call) {
@@ -115,9 +115,9 @@ func inferRange(c *Call) {
 	case ok && n == 0:
 		c.Fail("a step of 0")
 	case ok && n > 0:
-		count = to.Minus(from).Plus(Known(n - 1)).Over(step).Max(Known(0))
+		count = to.Minus(from).Plus(Known(n - 1)).over(step).max(Known(0))
 	case ok && n > math.MinInt64:
-		count = from.Minus(to).Plus(Known(-n - 1)).Over(Known(-n)).Max(Known(0))
+		count = from.Minus(to).Plus(Known(-n - 1)).over(Known(-n)).max(Known(0))
 	default:
 		count = c.rangeOfFloats()
 	}
@@ -153,7 +153,7 @@ func (c *Call) rangeOfFloats() Dim {
 }
 
 func inferShape(c *Call) {
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	if !ranked {
 		c.Set(0, NewType(onnx.Int64, UnknownDim))
 		return

@@ -15,7 +15,7 @@ var standardSignals = slices.Concat(
 	}}, "HannWindow", "HammingWindow", "BlackmanWindow"),
 	[]Operator{
 		{Type: "MelWeightMatrix", MinInputs: 5, MaxInputs: 5, Infer: func(c *Call) {
-			c.Set(0, NewType(c.to("output_datatype", onnx.Float), c.one(1).Over(Known(2)).Plus(Known(1)), c.one(0)))
+			c.Set(0, NewType(c.to("output_datatype", onnx.Float), c.one(1).over(Known(2)).Plus(Known(1)), c.one(0)))
 		}},
 		{Type: "DFT", MinInputs: 1, MaxInputs: 3, Infer: inferDFT},
 		{Type: "STFT", MinInputs: 2, MaxInputs: 4, Body: stft},
@@ -30,7 +30,7 @@ func inferDFT(c *Call) {
 	c.failIf(n < 2, "a signal of %d dimensions; the last one is of real and imaginary parts", n)
 	axis := Known(c.Op.Int("axis", -2))
 	switch {
-	case c.Has(2):
+	case c.has(2):
 		axis = c.one(2)
 	case c.Op.Attribute("axis") == nil && c.Legacy != 0 && c.Legacy < 20:
 		axis = Known(1)
@@ -49,11 +49,11 @@ func inferDFT(c *Call) {
 		c.Set(0, NewType(elem, dims...))
 		return
 	}
-	k := c.Axis(at, n)
+	k := c.axis(at, n)
 	c.failIf(k == n-1, "axis %d is that of real and imaginary parts", at)
 	length := dims[k]
 	switch {
-	case c.Has(1):
+	case c.has(1):
 		length = c.one(1)
 	case half && inverse:
 		// Of the two lengths that such a half may come from, the even one. The odd one has to be given.
@@ -61,7 +61,7 @@ func inferDFT(c *Call) {
 	}
 	c.notNegative(length)
 	if half && !inverse {
-		length = length.Over(Known(2)).Plus(Known(1))
+		length = length.over(Known(2)).Plus(Known(1))
 	}
 	dims[k] = length
 	c.Set(0, NewType(elem, dims...))
@@ -84,12 +84,12 @@ func stft(b *Builder) []variable {
 		if length, size = b.size(window, 0), b.sizesOf(2, 1)[0]; size.Differs(b.one(3)) {
 			b.Fail("a window of %v for frames of %v", size, b.one(3))
 		}
-	case b.Has(3):
+	case b.has(3):
 		length = b.scalar(b.integers(3))
 	default:
 		b.Fail("there is neither a window nor the length of frames")
 	}
-	b.failIf(dims[1].Plus(Known(1)).AtMost(size), "frames of %v of a signal of %v", size, dims[1])
+	b.failIf(dims[1].Plus(Known(1)).atMost(size), "frames of %v of a signal of %v", size, dims[1])
 	starts := b.Do("Range", Int64(0), b.add(b.sub(b.size(x, 1), length), 1), b.scalar(b.integers(1)))
 	y := b.Do("Gather", x, b.add(b.unsqueeze(starts, 1), b.upTo(length)), Int("axis", 1)) // [N, frames, length, parts]
 	if window != nil {

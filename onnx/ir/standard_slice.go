@@ -13,14 +13,14 @@ func inferConcat(c *Call) {
 	axis := c.Op.Int("axis", 0)
 	var out []Dim
 	sum, known := Known(0), false
-	for k := range c.NumInputs() {
-		dims, ranked := c.Shape(k)
+	for k := range c.numInputs() {
+		dims, ranked := c.shape(k)
 		if !ranked {
 			// Other inputs still tell the sizes along the other axes.
 			sum = UnknownDim
 			continue
 		}
-		at := c.Axis(axis, len(dims))
+		at := c.axis(axis, len(dims))
 		sum = sum.Plus(dims[at])
 		if !known {
 			known, out = true, dims
@@ -29,7 +29,7 @@ func inferConcat(c *Call) {
 		c.failIf(len(dims) != len(out), "inputs of %d and of %d dimensions", len(out), len(dims))
 		for i, d := range dims {
 			if i != at {
-				out[i] = c.Meet(out[i], d)
+				out[i] = c.meet(out[i], d)
 			}
 		}
 	}
@@ -37,11 +37,11 @@ func inferConcat(c *Call) {
 		c.Set(0, AnyShape(elem))
 		return
 	}
-	out[c.Axis(axis, len(out))] = sum
+	out[c.axis(axis, len(out))] = sum
 	t := NewType(elem, out...)
 	if n, ok := sum.Number(); ok && len(out) == 1 && n <= maxData {
 		list := make([]Dim, 0, n)
-		for k := range c.NumInputs() {
+		for k := range c.numInputs() {
 			part, _ := c.elements(k)
 			list = append(list, part...)
 		}
@@ -52,14 +52,14 @@ func inferConcat(c *Call) {
 
 func inferSplit(c *Call) {
 	elem := c.Elem(0)
-	dims, ranked := c.Shape(0)
+	dims, ranked := c.shape(0)
 	if !ranked {
 		for k := range c.Op.Outputs {
 			c.Set(k, AnyShape(elem))
 		}
 		return
 	}
-	axis := c.Axis(c.Op.Int("axis", 0), len(dims))
+	axis := c.axis(c.Op.Int("axis", 0), len(dims))
 	sizes := c.splitSizes(dims[axis])
 	list, known := c.elements(0)
 	for k, d := range sizes {
@@ -77,7 +77,7 @@ func inferSplit(c *Call) {
 // splitSizes returns the sizes of the parts that a size is split into.
 func (c *Call) splitSizes(size Dim) []Dim {
 	count := int64(c.Op.Outputs)
-	if c.Has(1) {
+	if c.has(1) {
 		list, ok := c.elements(1)
 		if !ok {
 			return unknowns(int(count))
@@ -94,8 +94,8 @@ func (c *Call) splitSizes(size Dim) []Dim {
 	asked := c.Op.Int("num_outputs", count)
 	c.failIf(asked != count, "num_outputs is %d, and there are %d", asked, count)
 	sizes := make([]Dim, count)
-	part := size.Plus(Known(count - 1)).Over(Known(count))
-	exact, isExact := size.Exactly(Known(count))
+	part := size.Plus(Known(count - 1)).over(Known(count))
+	exact, isExact := size.exactly(Known(count))
 	if !isExact && c.Op.Attribute("num_outputs") == nil {
 		// Before opset 18, there had to be no rest.
 		exact, isExact = c.exactly(size, Known(count)), true
@@ -108,10 +108,10 @@ func (c *Call) splitSizes(size Dim) []Dim {
 			sizes[i] = part
 		case count == 2:
 			// A number minus its half rounded up is its half rounded down.
-			sizes[i] = size.Over(Known(2))
+			sizes[i] = size.over(Known(2))
 		default:
 			// Parts are as large as the first one until nothing is left: the last may be short or empty.
-			sizes[i] = size.Minus(part.Times(Known(int64(i)))).Max(Known(0)).Min(part)
+			sizes[i] = size.Minus(part.Times(Known(int64(i)))).max(Known(0)).min(part)
 		}
 	}
 	return sizes
@@ -122,8 +122,8 @@ func inferSlice(c *Call) {
 	dims := c.ranked(0, elem)
 	starts, ok := c.elements(1)
 	ends, too := c.elements(2)
-	axes, known := c.Numbers(3)
-	if !c.Has(3) {
+	axes, known := c.numbers(3)
+	if !c.has(3) {
 		known = ok || too
 		for i := range max(len(starts), len(ends)) {
 			axes = append(axes, int64(i))
@@ -139,20 +139,20 @@ func inferSlice(c *Call) {
 	if !too {
 		ends = unknowns(len(axes))
 	}
-	steps, ok := c.Numbers(4)
+	steps, ok := c.numbers(4)
 	if len(starts) != len(axes) || len(ends) != len(axes) || ok && len(steps) != len(axes) {
 		c.Fail("%d starts, %d ends and %d axes", len(starts), len(ends), len(axes))
 	}
 	data, hasData := c.data(0)
 	sizes, _ := c.In(0).Numbers()
 	for i, a := range axes {
-		k, step := c.Axis(a, len(dims)), int64(1)
+		k, step := c.axis(a, len(dims)), int64(1)
 		if ok {
 			step = steps[i]
 		}
 		c.failIf(step == 0, "a step of 0")
 		n := dims[k]
-		if dims[k] = UnknownDim; ok || !c.Has(4) {
+		if dims[k] = UnknownDim; ok || !c.has(4) {
 			dims[k] = sliceLength(n, starts[i], ends[i], step)
 		}
 		if hasData {
@@ -194,17 +194,17 @@ func sliceLength(n, start, end Dim, step int64) Dim {
 	var length Dim
 	switch {
 	case too && to >= endless && isNumber && from < 0: // the last ones
-		length = n.Min(Known(-from))
+		length = n.min(Known(-from))
 	case !isNumber || from >= 0:
 		// That the start is at most n need not be said: the length would be less than 0 otherwise.
-		length = high.Minus(start).Max(Known(0))
+		length = high.Minus(start).max(Known(0))
 		if b, _ := start.bounds(0); b < 0 {
-			length = high.Minus(low).Max(Known(0))
+			length = high.Minus(low).max(Known(0))
 		}
 	default:
-		length = high.Minus(low).Max(Known(0))
+		length = high.Minus(low).max(Known(0))
 	}
-	return length.Plus(Known(step - 1)).Over(Known(step))
+	return length.Plus(Known(step - 1)).over(Known(step))
 }
 
 // position returns the place of a start or end within n elements.
@@ -214,9 +214,9 @@ func position(n, at Dim) (Dim, bool) {
 	case low >= endless:
 		return n, true
 	case low >= 0:
-		return at.Min(n), true
+		return at.min(n), true
 	case high < 0 && low > -endless:
-		return n.Plus(at).Max(Known(0)), true
+		return n.Plus(at).max(Known(0)), true
 	case high < 0:
 		return Known(0), high <= -endless
 	}
@@ -234,11 +234,11 @@ func reverseLength(n, start, end Dim, step int64) Dim {
 		length := n // the end is in front of all
 		switch {
 		case to >= 0:
-			length = n.Minus(Known(1)).Minus(end).Max(Known(0))
+			length = n.Minus(Known(1)).Minus(end).max(Known(0))
 		case to > -endless:
-			length = n.Min(Known(-1 - to))
+			length = n.min(Known(-1 - to))
 		}
-		return length.Plus(Known(-step - 1)).Over(Known(-step))
+		return length.Plus(Known(-step - 1)).over(Known(-step))
 	}
 	size, isNumber := n.Number()
 	if !isNumber {
@@ -305,7 +305,7 @@ func inferPad(c *Call) {
 
 // centerCropPad pads both sides, by negative numbers where it cuts off. An odd element is cut off, or added, at the end.
 func centerCropPad(b *Builder) []variable {
-	x := b.Input(0)
+	x := b.input(0)
 	axes := b.Ints("axes")
 	if b.Attribute("axes") == nil {
 		axes = lists.Range[int64](b.rankOf(x))

@@ -47,7 +47,7 @@ var standardTraining = slices.Concat(
 	},
 	// A gradient is like what it is of.
 	named(Operator{Domain: training, MinInputs: 1, MaxInputs: -1, Infer: func(c *Call) {
-		for k := range min(c.Op.Outputs, c.NumInputs()) {
+		for k := range min(c.Op.Outputs, c.numInputs()) {
 			c.like(k, k)
 		}
 	}}, "Gradient"),
@@ -65,8 +65,8 @@ func (b *Builder) rooted(h variable) variable {
 // steps makes a step of training for each tensor. The inputs are so many lists one behind the other: tensors,
 // gradients, and what is accumulated.
 func (b *Builder) steps(lists int, step func(x, g variable, sums []variable) []variable) []variable {
-	n := (b.NumInputs() - 2) / lists
-	b.failIf(n < 1 || b.NumInputs() != 2+n*lists, "%d inputs for %d lists", b.NumInputs(), lists)
+	n := (b.numInputs() - 2) / lists
+	b.failIf(n < 1 || b.numInputs() != 2+n*lists, "%d inputs for %d lists", b.numInputs(), lists)
 	out := make([]variable, n*(lists-1))
 	for i := range n {
 		var sums []variable

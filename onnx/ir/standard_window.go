@@ -26,7 +26,7 @@ var standardWindows = slices.Concat(
 		}},
 		{Type: "RoiAlign", MinInputs: 3, MaxInputs: 3, Infer: func(c *Call) {
 			x, rois, batch := c.sizesOf(0, 4), c.sizesOf(1, 2), c.sizesOf(2, 1)
-			c.Set(0, NewType(c.Elem(0), c.Meet(rois[0], batch[0]), x[1], Known(c.Op.Int("output_height", 1)), Known(c.Op.Int("output_width", 1))))
+			c.Set(0, NewType(c.Elem(0), c.meet(rois[0], batch[0]), x[1], Known(c.Op.Int("output_height", 1)), Known(c.Op.Int("output_width", 1))))
 		}},
 		{Type: "GridSample", MinInputs: 2, MaxInputs: 2, Infer: inferGridSample},
 		{Type: "AffineGrid", MinInputs: 2, MaxInputs: 2, Infer: inferAffineGrid},
@@ -37,7 +37,7 @@ var standardWindows = slices.Concat(
 		{Type: "ImageDecoder", MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) { c.Set(0, NewType(onnx.Uint8, unknowns(3)...)) }},
 	},
 	named(Operator{MinInputs: 1, MaxInputs: 1, Infer: func(c *Call) {
-		dims, ranked := c.Shape(0)
+		dims, ranked := c.shape(0)
 		for i := 2; i < len(dims); i++ {
 			dims[i] = Known(1)
 		}
@@ -89,14 +89,14 @@ func (c *Call) windows(s slide, i int, n, kernel Dim) Dim {
 	switch s.auto {
 	case "SAME_UPPER", "SAME_LOWER":
 		// By definition: the padding follows from it, whatever the window is.
-		return n.Plus(up).Over(stride)
+		return n.Plus(up).over(stride)
 	case "NOTSET", "", "VALID":
 	default:
 		c.Fail("auto_pad is %.100q", s.auto)
 	}
 	extent := kernel.Minus(Known(1)).Times(Known(s.dilations[i])).Plus(Known(1))
 	room := n.Plus(Known(s.before[i] + s.after[i])).Minus(extent)
-	count := room.Over(stride).Plus(Known(1))
+	count := room.over(stride).Plus(Known(1))
 	if v, ok := room.Number(); ok && v < 0 {
 		if v, _ := count.Number(); v < 0 {
 			c.Fail("a window of size %v is larger than %v with its padding", extent, n)
@@ -106,7 +106,7 @@ func (c *Call) windows(s slide, i int, n, kernel Dim) Dim {
 	if !s.ceil {
 		return count
 	}
-	more := room.Plus(up).Over(stride).Plus(Known(1))
+	more := room.Plus(up).over(stride).Plus(Known(1))
 	if s.auto == "VALID" && !more.Same(count) {
 		return UnknownDim // what ONNX says is not what is done
 	}
@@ -118,7 +118,7 @@ func (c *Call) windows(s slide, i int, n, kernel Dim) Dim {
 	case excess <= 0:
 		return more
 	case excess <= s.strides[i]:
-		return more.Min(n.Plus(Known(s.before[i])).Plus(up).Over(stride))
+		return more.min(n.Plus(Known(s.before[i])).Plus(up).over(stride))
 	}
 	return UnknownDim
 }
@@ -145,7 +145,7 @@ func (c *Call) conv(elem onnx.DataType, x, w, bias int) {
 	for i := range n {
 		size := weights[2+i]
 		if len(kernel) > 0 {
-			size = c.Meet(size, Known(kernel[i]))
+			size = c.meet(size, Known(kernel[i]))
 		}
 		out = append(out, c.windows(s, i, in[2+i], size))
 	}
@@ -155,8 +155,8 @@ func (c *Call) conv(elem onnx.DataType, x, w, bias int) {
 // convolved returns the shapes of an input and of weights of a convolution, and how many dimensions there are besides
 // batches and channels. If neither says that nor kernel_shape does, Infer ends.
 func (c *Call) convolved(elem onnx.DataType, x, w int) (in, weights []Dim, n int) {
-	in, ranked := c.Shape(x)
-	weights, too := c.Shape(w)
+	in, ranked := c.shape(x)
+	weights, too := c.shape(w)
 	switch kernel := c.Op.Ints("kernel_shape"); {
 	case ranked && too && len(in) != len(weights):
 		c.Fail("weights of %d dimensions for %d", len(weights), len(in))
@@ -197,7 +197,7 @@ func inferConvTranspose(c *Call) {
 	for i := range n {
 		size := weights[2+i]
 		if kernel[i] >= 0 {
-			size = c.Meet(size, Known(kernel[i]))
+			size = c.meet(size, Known(kernel[i]))
 		}
 		stride := Known(s.strides[i])
 		switch {
@@ -245,7 +245,7 @@ func inferMaxUnpool(c *Call) {
 		return
 	case n > maxRank:
 		c.anyShape(c.Elem(0))
-	case c.Has(2):
+	case c.has(2):
 		c.Set(0, NewType(c.Elem(0), unknowns(n+2)...))
 		return
 	}

@@ -120,7 +120,7 @@ func (d Text) ParseData(t fgraph.Type, text string) (any, error) {
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("%v is no type of ONNX", t)
-	case u == Omitted:
+	case u == omittedType:
 		return omitted{}, nil
 	}
 	if name, ok := strings.CutPrefix(text, "@"); ok {
@@ -144,7 +144,7 @@ func parseBytes(t Type, coded string) (any, error) {
 		return nil, err
 	case ok && !t.IsTensor():
 		s, err := onnx.ParseSparseTensor(raw)
-		return &Value{Sparse: s}, err
+		return &Value{sparse: s}, err
 	case ok:
 		p, err := onnx.ParseTensor(raw)
 		return NewValue(p, ""), err

@@ -26,8 +26,8 @@ type Type struct {
 	opaque string
 }
 
-// Omitted is the type of an optional input that is left out.
-var Omitted = Type{opaque: "omitted"}
+// omittedType is the type of an optional input that is left out.
+var omittedType = Type{opaque: "omitted"}
 
 // anyShape is the text of a shape of which nothing is known.
 const anyShape = "*"
@@ -189,7 +189,7 @@ func meetDims(a, b string, anyA, anyB bool) (string, bool) {
 	}
 	for i := range x {
 		var ok bool
-		if x[i], ok = x[i].Meet(y[i]); !ok {
+		if x[i], ok = x[i].meet(y[i]); !ok {
 			return "", false
 		}
 	}
@@ -236,11 +236,11 @@ func joinEach(x, y []Dim) []Dim {
 	return list
 }
 
-// SequenceOf returns the type of sequences of values of a type.
-func SequenceOf(t Type) Type { return t.withoutData().wrap("seq(") }
+// sequenceOf returns the type of sequences of values of a type.
+func sequenceOf(t Type) Type { return t.withoutData().wrap("seq(") }
 
-// OptionalOf returns the type of values of a type that need not be there.
-func OptionalOf(t Type) Type { return t.withoutData().wrap("optional(") }
+// optionalOf returns the type of values of a type that need not be there.
+func optionalOf(t Type) Type { return t.withoutData().wrap("optional(") }
 
 // ElementOf returns the type of the elements of a sequence or of an optional value.
 func (t Type) ElementOf() (elem Type, sequence, optional bool) {

@@ -12,9 +12,9 @@ func FromProto(p *onnx.Type) Type {
 	case p.Tensor != nil:
 		return fromTensorProto(p.Tensor)
 	case p.Sequence != nil:
-		return SequenceOf(FromProto(p.Sequence.Elem))
+		return sequenceOf(FromProto(p.Sequence.Elem))
 	case p.Optional != nil:
-		return OptionalOf(FromProto(p.Optional.Elem))
+		return optionalOf(FromProto(p.Optional.Elem))
 	case p.Map != nil:
 		return FromProto(p.Map.Value).wrap("map(" + p.Map.Key.String() + ",")
 	case p.SparseTensor != nil:

@@ -57,7 +57,7 @@ func readDims(text string) ([]Dim, error) {
 	}
 	var dims []Dim
 	for _, p := range split(text, ",") {
-		d, err := ParseDim(p)
+		d, err := readDim(p)
 		if err != nil {
 			return nil, err
 		}

@@ -18,7 +18,7 @@ import (
 // It does not change.
 type Value struct {
 	Tensor *onnx.Tensor
-	Sparse *onnx.SparseTensor // in place of a Tensor
+	sparse *onnx.SparseTensor // in place of a Tensor
 	dir    string
 
 	once sync.Once // for elements that are not in the tensor as bytes
@@ -96,7 +96,7 @@ func int64s(dims, list []int64) *fgraph.Variable {
 type omitted struct{}
 
 // Missing returns what takes the place of an input that is left out.
-func Missing() *fgraph.Variable { return fgraph.NewConstant(Omitted, omitted{}, "") }
+func Missing() *fgraph.Variable { return fgraph.NewConstant(omittedType, omitted{}, "") }
 
 // IsOmitted reports whether a variable takes the place of an input that is left out.
 func IsOmitted(v *fgraph.Variable) bool { return v.IsConstant() && v.Data() == omitted{} }
@@ -249,7 +249,7 @@ func dataText(x *Value) (string, error) {
 	var b strings.Builder
 	var err error
 	if x.Tensor == nil {
-		err = x.Sparse.Write(&b)
+		err = x.sparse.Write(&b)
 	} else {
 		err = x.Tensor.Write(&b)
 	}

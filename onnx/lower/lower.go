@@ -51,7 +51,7 @@ type Lowered struct {
 	Inputs []*fgraph.Variable
 	// Elems are the types of the elements of the inputs. Those that are strings, and such outputs, are numbers of Strings.
 	Elems   []onnx.DataType
-	Strings *Strings
+	Strings *stringTable
 	// Outputs are the outputs of the model, and Values what computes them.
 	Outputs []Output
 	Values  []*fgraph.Variable
@@ -118,7 +118,7 @@ type lowering struct {
 	depth     int
 	inputs    []*fgraph.Variable
 	elems     []onnx.DataType // of inputs
-	strings   *Strings
+	strings   *stringTable
 	demands   []Demand
 	demanded  map[*fgraph.Variable]bool
 	values    *interp.Interpreter  // of arguments, and what has been asked for

@@ -22,7 +22,7 @@ type routineOp struct {
 	types      []tensor.Type
 	inputs     int
 	run        computation
-	strings    *Strings // of the results, nil if they are none
+	strings    *stringTable // of the results, nil if they are none
 }
 
 // A computation computes arrays of contiguous ones. What is wrong with their values is an error.

@@ -10,10 +10,10 @@ import (
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
-// Strings are the strings of a graph of tensors, which has their numbers, int64s, in their place: equal strings have
+// A stringTable holds the strings of a graph of tensors, which has their numbers, int64s, in their place: equal ones have
 // equal numbers, and the empty one is 0. Strings of the graph last, and others are forgotten between runs when there
 // are many. It may be used by any number of goroutines, which say when a run begins and ends.
-type Strings struct {
+type stringTable struct {
 	runs    sync.RWMutex // held by runs, for which strings must not change their numbers
 	begun   sync.Once
 	mu      sync.Mutex // of all below
@@ -33,12 +33,12 @@ const (
 	headerBytes = 64
 )
 
-func newStrings() *Strings {
-	return &Strings{list: []string{""}, numbers: map[string]int64{"": 0}, lasting: 1}
+func newStrings() *stringTable {
+	return &stringTable{list: []string{""}, numbers: map[string]int64{"": 0}, lasting: 1}
 }
 
 // Begin begins a run, which ends with End.
-func (s *Strings) Begin() {
+func (s *stringTable) Begin() {
 	// What there is before the first run is of the graph, and lasts.
 	s.begun.Do(s.keep)
 	s.runs.RLock()
@@ -54,10 +54,10 @@ func (s *Strings) Begin() {
 }
 
 // End ends a run: numbers that it was given are no strings any more.
-func (s *Strings) End() { s.runs.RUnlock() }
+func (s *stringTable) End() { s.runs.RUnlock() }
 
 // forget forgets what does not last, when no run is left.
-func (s *Strings) forget() {
+func (s *stringTable) forget() {
 	s.runs.Lock()
 	defer s.runs.Unlock()
 	s.mu.Lock()
@@ -71,14 +71,14 @@ func (s *Strings) forget() {
 }
 
 // keep makes all strings last that are there.
-func (s *Strings) keep() {
+func (s *stringTable) keep() {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.lasting, s.lasts = len(s.list), s.bytes
 }
 
 // Numbers returns the numbers of an array of strings. Another array it returns as it is.
-func (s *Strings) Numbers(a *array.Array) (*array.Array, error) {
+func (s *stringTable) Numbers(a *array.Array) (*array.Array, error) {
 	if a.DType() != array.String {
 		return a, nil
 	}
@@ -90,7 +90,7 @@ func (s *Strings) Numbers(a *array.Array) (*array.Array, error) {
 }
 
 // of returns the numbers of strings.
-func (s *Strings) of(texts []string) ([]int64, error) {
+func (s *stringTable) of(texts []string) ([]int64, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	list := make([]int64, len(texts))
@@ -110,7 +110,7 @@ func (s *Strings) of(texts []string) ([]int64, error) {
 }
 
 // Texts returns the strings of numbers, the inverse of Numbers.
-func (s *Strings) Texts(a *array.Array) (*array.Array, error) {
+func (s *stringTable) Texts(a *array.Array) (*array.Array, error) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	texts := make([]string, a.Len())
@@ -125,7 +125,7 @@ func (s *Strings) Texts(a *array.Array) (*array.Array, error) {
 }
 
 // read is Texts for the elements of an array of strings that a routine is given.
-func (s *Strings) read(a *array.Array) ([]string, error) {
+func (s *stringTable) read(a *array.Array) ([]string, error) {
 	a, err := s.Texts(a)
 	if err != nil {
 		return nil, err

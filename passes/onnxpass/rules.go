@@ -15,7 +15,7 @@ import (
 var files embed.FS
 
 // A Local is a rule with the databases that it is in, and its tags besides those of the databases.
-type Local struct {
+type localRule struct {
 	Rule         rewrite.NodeRewriter
 	Groups, Tags []string
 }
@@ -65,13 +65,13 @@ func code() map[string]rewrite.Rule {
 
 // Rules returns the rules, in the order of their files. Text is compiled when a rule is first used.
 // The rules are part of the program, so a fault of theirs panics; tests compile all.
-func Rules() []Local {
+func Rules() []localRule {
 	entries, err := files.ReadDir("rules")
 	if err != nil {
 		panic(err)
 	}
 	byName := code()
-	var list []Local
+	var list []localRule
 	for _, e := range entries {
 		name := "rules/" + e.Name()
 		text, err := files.ReadFile(name)
@@ -87,7 +87,7 @@ func Rules() []Local {
 }
 
 // family returns the rules of a file. It takes the Go functions that it uses out of byName.
-func family(name, text string, byName map[string]rewrite.Rule) []Local {
+func family(name, text string, byName map[string]rewrite.Rule) []localRule {
 	const folder = "passes/onnxpass/"
 	heads, err := pattern.ParseHeads(folder+name, text)
 	if err != nil {
@@ -100,9 +100,9 @@ func family(name, text string, byName map[string]rewrite.Rule) []Local {
 		}
 		return rules
 	})
-	list := make([]Local, len(heads))
+	list := make([]localRule, len(heads))
 	for i, r := range heads {
-		list[i] = Local{Groups: slices.Clone(r.Groups), Tags: r.Tags}
+		list[i] = localRule{Groups: slices.Clone(r.Groups), Tags: r.Tags}
 		if g, ok := byName[r.Name]; ok && r.Go != "" {
 			g.Name, g.Doc, g.Reason, g.On = r.Name, r.Doc, r.Go, onOps
 			list[i].Rule = g

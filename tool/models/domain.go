@@ -153,9 +153,9 @@ func random(t fgraph.Type, limits bool, rng *rand.Rand) any {
 	return a
 }
 
-// Limits is the class of rules that are off where a value is infinite, NaN or nearly too large for its
+// nearLimits is the class of rules that are off where a value is infinite, NaN or nearly too large for its
 // type, as those are that compute constants ahead: (x*a)*b may be infinite where x*(a*b) is not.
-const Limits rulecheck.Class = "limits"
+const nearLimits rulecheck.Class = "limits"
 
 // compareArrays returns the class of a difference.
 func compareArrays(left, right any) rulecheck.Class {
@@ -196,7 +196,7 @@ func compareArrays(left, right any) rulecheck.Class {
 				class = rulecheck.Rounding
 			}
 		case limits || !finite:
-			class = Limits
+			class = nearLimits
 		default:
 			return rulecheck.Wrong
 		}
@@ -213,7 +213,7 @@ func compareLists(left list, right any) rulecheck.Class {
 	worst := rulecheck.Exact
 	for i := range left {
 		// Limits is worse than Rounding, and nothing is worse than Wrong.
-		if c := compareArrays(left[i], r[i]); worst == rulecheck.Exact || c == rulecheck.Wrong || c == Limits && worst != rulecheck.Wrong {
+		if c := compareArrays(left[i], r[i]); worst == rulecheck.Exact || c == rulecheck.Wrong || c == nearLimits && worst != rulecheck.Wrong {
 			worst = c
 		}
 	}

@@ -34,7 +34,7 @@ func TestCompareLists(t *testing.T) {
 		{list{one, one}, list{near, one}, rulecheck.Rounding},
 		{list{one, one}, list{near, far}, rulecheck.Wrong},
 		{list{one, one, one}, list{near, far, big}, rulecheck.Wrong},
-		{list{one, one, one}, list{near, one, big}, Limits},
+		{list{one, one, one}, list{near, one, big}, nearLimits},
 		{list{one}, list{}, rulecheck.Wrong},
 		{list{one}, one, rulecheck.Wrong},
 		{one, list{one}, rulecheck.Wrong},
