@@ -2,6 +2,7 @@ package ir
 
 import (
 	"math"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 )
@@ -162,3 +163,9 @@ func formatOf(opset int64) int64 {
 	}
 	return 7
 }
+
+// standard are ONNX's own operators, up to opset 28. Their results are as the newest version says;
+// where an older one says something else, Legacy tells.
+var standard = slices.Concat(standardMath, standardLogic, standardProducts, standardReductions, standardShapes, standardIndexing, standardWindows, standardNorms, standardAttention,
+	standardRecurrent, standardQuantization, standardRandom, standardSignals, standardControl, standardSequences, standardStrings, standardLearners, standardTraining,
+	contribNorms, contribActivations, contribProducts, contribAttention, contribQuantization, contribBlocked, contribOthers)
