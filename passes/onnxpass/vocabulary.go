@@ -2,9 +2,11 @@ package onnxpass
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/pattern"
@@ -146,3 +148,66 @@ func (v vocabulary) Constant(l pattern.Literal, like *fgraph.Variable) (*fgraph.
 
 // Functions returns the functions of rules.
 func (v vocabulary) Functions() []pattern.Function { return v.functions() }
+
+// Conform gives a replacement all that is known of what it replaces.
+func (v vocabulary) Conform(_ *fgraph.Apply, old, x *fgraph.Variable) (*fgraph.Variable, error) {
+	return conform(old, x), nil
+}
+
+// conform returns x, which takes the place of old, with all that is known of old. Types of graphs only
+// get better: what follows from a size may have been used already. Nothing can be added to a value
+// that a graph has.
+func conform(old, x *fgraph.Variable) *fgraph.Variable {
+	a := x.Owner()
+	both, ok := ir.TypeOf(x).Meet(ir.TypeOf(old))
+	if a == nil || a.Graph() != nil || !ok || both == ir.TypeOf(x) {
+		return x
+	}
+	types := lists.Map(a.Outputs(), (*fgraph.Variable).Type)
+	types[x.Index()] = both
+	return retyped(a, a, types).Outputs()[x.Index()]
+}
+
+// retyped returns an apply with results of other types, and the origin and the names of another one.
+func retyped(a, named *fgraph.Apply, types []fgraph.Type) *fgraph.Apply {
+	b := fgraph.NewApply(a.Op(), a.Inputs(), types...)
+	b.SetOrigin(named.Origin())
+	for i, v := range named.Outputs() {
+		b.Outputs()[i].SetName(v.Name())
+	}
+	return b
+}
+
+// functions are those that rules call.
+func (v vocabulary) functions() []pattern.Function {
+	return slices.Concat(nopFunctions, reshapeFunctions, indexFunctions,
+		computedFunctions, linearFunctions(v), padFunctions, productFunctions, activationFunctions, composeFunctions, normFunctions, reductionFunctions, contribFunctions(v), []pattern.Function{
+			pattern.NewGuard("fits(x)", 1, "x is known to have the type and shape of what is replaced", func(a pattern.Args) bool { return sameType(a.Vars[0], a.Root.Out()) }),
+		})
+}
+
+// building returns a function of rules that builds a value of others.
+func (v vocabulary) building(usage string, depth int, doc string, build func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable) pattern.Function {
+	return pattern.NewBuilder(usage, depth, doc, func(a pattern.Args) (*fgraph.Variable, error) {
+		return v.operators.Build(func(b *ir.Builder) *fgraph.Variable { return build(b, a.Vars) })
+	})
+}
+
+// computing is building for a value that is computed at once.
+func (v vocabulary) computing(usage string, depth int, doc string, build func(b *ir.Builder, vars []*fgraph.Variable) *fgraph.Variable) pattern.Function {
+	return pattern.NewBuilder(usage, depth, doc, func(a pattern.Args) (*fgraph.Variable, error) {
+		return v.compute(a, func(b *ir.Builder) *fgraph.Variable { return build(b, a.Vars) })
+	})
+}
+
+// sameType reports whether two values are known to have the same type and shape.
+func sameType(x, y *fgraph.Variable) bool {
+	return ir.TypeOf(x).Elem() == ir.TypeOf(y).Elem() && sameShape(x, y)
+}
+
+// sameShape reports whether two values are known to have the same shape.
+func sameShape(x, y *fgraph.Variable) bool {
+	a, ranked := ir.TypeOf(x).Shape()
+	b, too := ir.TypeOf(y).Shape()
+	return ranked && too && slices.EqualFunc(a, b, ir.Dim.Same)
+}
