@@ -20,28 +20,28 @@ func readList(file string, t *onnx.Type) ([]*onnx.Tensor, error) {
 	if err != nil {
 		return nil, err
 	}
-	if t.Optional != nil {
-		// The fields of an OptionalProto: 3 is a tensor, 5 a sequence.
-		const tensorValue, sequenceValue = 3, 5
-		want := protowire.Number(tensorValue)
-		if t = t.Optional.Elem; t != nil && t.Sequence != nil {
-			want = sequenceValue
-		}
-		values, err := fields(data, want)
+	const tensorValues, sequenceValue = 3, 5 // the fields of both, and of an OptionalProto alone
+	if t.Optional != nil && isList(t) {
+		values, err := fields(data, sequenceValue)
 		if err != nil || len(values) == 0 {
 			return nil, err
 		}
-		if want == tensorValue {
-			return parseTensors(values[:1])
-		}
 		data = values[0]
 	}
-	const tensorValues = 3 // of a SequenceProto
 	values, err := fields(data, tensorValues)
 	if err != nil {
 		return nil, err
 	}
-	return parseTensors(values)
+	if t.Optional != nil && !isList(t) {
+		values = values[:min(len(values), 1)]
+	}
+	list := make([]*onnx.Tensor, len(values))
+	for i, data := range values {
+		if list[i], err = onnx.ParseTensor(data); err != nil {
+			return nil, err
+		}
+	}
+	return list, nil
 }
 
 // fields returns the messages of a field.
@@ -63,17 +63,6 @@ func fields(data []byte, want protowire.Number) ([][]byte, error) {
 		data = data[n+size:]
 	}
 	return found, nil
-}
-
-func parseTensors(values [][]byte) ([]*onnx.Tensor, error) {
-	list := make([]*onnx.Tensor, len(values))
-	for i, data := range values {
-		var err error
-		if list[i], err = onnx.ParseTensor(data); err != nil {
-			return nil, err
-		}
-	}
-	return list, nil
 }
 
 // isList reports whether a value is given by its items: a sequence, or an optional one.

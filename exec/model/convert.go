@@ -5,6 +5,7 @@ import (
 	"math"
 	"reflect"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -17,11 +18,7 @@ var makers = map[reflect.Type]func(data any, shape []int) *array.Array{
 	reflect.TypeFor[[]array.F16](): arrayOf[array.F16], reflect.TypeFor[[]array.BF16](): arrayOf[array.BF16],
 	reflect.TypeFor[[]string](): func(data any, shape []int) *array.Array { return array.OfStrings(data.([]string), shape...) },
 	reflect.TypeFor[[]int](): func(data any, shape []int) *array.Array {
-		list := make([]int64, len(data.([]int)))
-		for i, n := range data.([]int) {
-			list[i] = int64(n)
-		}
-		return array.Of(list, shape...)
+		return array.Of(lists.Map(data.([]int), func(n int) int64 { return int64(n) }), shape...)
 	},
 }
 

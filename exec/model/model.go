@@ -12,6 +12,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
@@ -133,11 +134,7 @@ func (o Options) New(file *onnx.Model) (*Model, error) {
 		return nil, err
 	}
 	if len(gaps) > 0 {
-		lines := make([]string, len(gaps))
-		for i, gap := range gaps {
-			lines[i] = gap.String()
-		}
-		return nil, fmt.Errorf("%w: %s", ErrUnsupported, strings.Join(lines, "; "))
+		return nil, fmt.Errorf("%w: %s", ErrUnsupported, strings.Join(lists.Map(gaps, lower.Gap.String), "; "))
 	}
 	m.session = session.New(m.file, m.options)
 	return m, nil

@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -241,10 +242,7 @@ func (m *Model) bind(arrays map[string]*array.Array, inputs Inputs, all bool) er
 }
 
 func (m *Model) unknown(name string) error {
-	names := make([]string, len(m.inputs))
-	for i, v := range m.inputs {
-		names[i] = fileio.Excerpt(v.Name, 0)
-	}
+	names := lists.Map(m.inputs, func(v Value) string { return fileio.Excerpt(v.Name, 0) })
 	if i := slices.IndexFunc(m.inputs, func(v Value) bool { return v.Name == name }); i >= 0 {
 		return &InputError{name, m.inputs[i].String(), "one value", "its items are inputs of their own, " + lower.Item(names[i], 0) + " and so on"}
 	}

@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -116,11 +117,7 @@ func find(list []*onnx.ValueInfo, name string) *onnx.ValueInfo {
 }
 
 func namesOf(list []*onnx.ValueInfo) string {
-	names := make([]string, len(list))
-	for i, v := range list {
-		names[i] = fileio.Excerpt(v.Name, 0)
-	}
-	return strings.Join(names, ", ")
+	return strings.Join(lists.Map(list, func(v *onnx.ValueInfo) string { return fileio.Excerpt(v.Name, 0) }), ", ")
 }
 
 // shapeOf returns the shape that a tensor is declared with, nil if there is none.
@@ -137,11 +134,7 @@ func (r *Stateful) isState(input string) bool {
 
 // States lists the states.
 func (r *Stateful) States() []State {
-	list := make([]State, len(r.states))
-	for i, s := range r.states {
-		list[i] = s.State
-	}
-	return list
+	return lists.Map(r.states, func(s state) State { return s.State })
 }
 
 // Positions returns how many positions the states have to which runs append.

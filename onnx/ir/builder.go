@@ -113,7 +113,7 @@ func (b *Builder) several(n int, name string, args ...any) []variable {
 
 // constant makes a tensor without dimensions.
 func (b *Builder) constant(f float64, elem onnx.DataType) variable {
-	v, err := Scalar(f, elem)
+	v, err := Filled(f, elem)
 	if err != nil {
 		panic(errInfer{fmt.Errorf("%w: %w", errUnranked, err)}) // the type is not known
 	}
@@ -296,6 +296,6 @@ func vectorOf(list ...float32) variable {
 
 // scalarOf makes a constant of a float32 without dimensions.
 func scalarOf(f float64) variable {
-	v, _ := Scalar(f, onnx.Float)
+	v, _ := Filled(f, onnx.Float)
 	return v
 }

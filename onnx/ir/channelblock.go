@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"math"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -123,10 +124,7 @@ var contribBlocked = func() []Operator {
 			return []variable{y}
 		}},
 		{Type: "Upsample", MinInputs: 1, MaxInputs: 1, Body: func(b *Builder) []variable {
-			var scales []float32
-			for _, n := range b.Ints("scales") {
-				scales = append(scales, float32(n))
-			}
+			scales := lists.Map(b.Ints("scales"), func(n int64) float32 { return float32(n) })
 			attributes := b.keep("mode", "coordinate_transformation_mode")
 			if b.Op.Text("mode", "nearest") == "nearest" {
 				attributes = []*onnx.Attribute{String("mode", "nearest"), String("coordinate_transformation_mode", "asymmetric"), String("nearest_mode", "floor")}

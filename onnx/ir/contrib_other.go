@@ -262,11 +262,7 @@ var contribNorms = []Operator{
 		return b.embedded([]variable{b.x(2), b.x(3), b.x(4), b.x(5), b.x(6)}, b.x(8))
 	}),
 	contrib("QEmbedLayerNormalization", 18, 18, nil, func(b *Builder) []variable {
-		var tables []variable
-		for k := range 5 {
-			tables = append(tables, b.dequantized(2+k, 8+k, 13+k))
-		}
-		return b.embedded(tables, nil)
+		return b.embedded(lists.Map(lists.Range[int](5), func(k int) variable { return b.dequantized(2+k, 8+k, 13+k) }), nil)
 	}),
 	contrib("GroupNorm", 3, 3, inferSame, func(b *Builder) []variable {
 		x, last := b.x(0), b.Op.Int("channels_last", 1) != 0

@@ -192,7 +192,7 @@ func scalarFloat(f float32, elem onnx.DataType) (*fgraph.Variable, error) {
 		raw := binary.LittleEndian.AppendUint16(nil, half.Bits(f))
 		return Constant(NewValue(&onnx.Tensor{DataType: elem, Raw: raw}, ""), ""), nil
 	}
-	return Scalar(float64(f), elem)
+	return Filled(float64(f), elem)
 }
 
 // denormalize makes attributes of inputs that a version of ONNX does not have yet.

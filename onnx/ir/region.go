@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 )
 
@@ -363,9 +364,5 @@ func effects(g *fgraph.FunctionGraph) bool {
 
 // bodyTexts returns bodies in short.
 func bodyTexts(bodies []*Body) []string {
-	texts := make([]string, len(bodies))
-	for i, b := range bodies {
-		texts[i] = fmt.Sprintf("%s=graph of %s", b.Name, nodes(b.Graph.NumApplies()))
-	}
-	return texts
+	return lists.Map(bodies, func(b *Body) string { return fmt.Sprintf("%s=graph of %s", b.Name, nodes(b.Graph.NumApplies())) })
 }

@@ -1,6 +1,7 @@
 package ir
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/binary"
 	"errors"
@@ -221,27 +222,6 @@ func appendElement(raw []byte, elem onnx.DataType, text string) ([]byte, error) 
 	return appendInt(raw, elem, n), nil
 }
 
-// Scalar returns a constant of one element, in the number of dimensions given, all of size 1.
-func Scalar(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
-	var raw []byte
-	switch k := kindOf(elem); {
-	case elem == onnx.Float:
-		raw = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(f)))
-	case elem == onnx.Double:
-		raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))
-	case k == 0 || k == floats:
-		return nil, fmt.Errorf("a number of type %v", elem)
-	case f != math.Trunc(f) || math.Abs(f) > 1<<53:
-		// From 2^53 on a float64 does not tell integers apart.
-		return nil, fmt.Errorf("%v is no %v", f, elem)
-	case k == bools && f != 0:
-		raw = []byte{1}
-	default:
-		raw = appendInt(nil, elem, int64(f))
-	}
-	return Constant(NewValue(&onnx.Tensor{Dims: dims, DataType: elem, Raw: raw}, ""), ""), nil
-}
-
 // NumberOf returns the number that all elements of a constant are.
 func NumberOf(v *fgraph.Variable) (float64, bool) {
 	x := ValueOf(v)
@@ -276,13 +256,21 @@ func (x *Value) first() (float64, bool) {
 
 // Filled returns a constant all of whose elements are a number.
 func Filled(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, error) {
-	v, err := Scalar(f, elem)
-	if err != nil {
-		return nil, err
-	}
-	one, err := ValueOf(v).Bytes()
-	if err != nil {
-		return nil, err
+	var raw []byte
+	switch k := kindOf(elem); {
+	case elem == onnx.Float:
+		raw = binary.LittleEndian.AppendUint32(nil, math.Float32bits(float32(f)))
+	case elem == onnx.Double:
+		raw = binary.LittleEndian.AppendUint64(nil, math.Float64bits(f))
+	case k == 0 || k == floats:
+		return nil, fmt.Errorf("a number of type %v", elem)
+	case f != math.Trunc(f) || math.Abs(f) > 1<<53:
+		// From 2^53 on a float64 does not tell integers apart.
+		return nil, fmt.Errorf("%v is no %v", f, elem)
+	case k == bools && f != 0:
+		raw = []byte{1}
+	default:
+		raw = appendInt(nil, elem, int64(f))
 	}
 	n := int64(1)
 	for _, d := range dims {
@@ -290,8 +278,8 @@ func Filled(f float64, elem onnx.DataType, dims ...int64) (*fgraph.Variable, err
 			return nil, fmt.Errorf("a constant of shape %v", dims)
 		}
 	}
-	x := &onnx.Tensor{Dims: dims, DataType: elem, Raw: []byte(strings.Repeat(string(one), int(n)))}
-	return Constant(NewValue(x, ""), ""), nil
+	raw = bytes.Repeat(raw, int(n))
+	return Constant(NewValue(&onnx.Tensor{Dims: dims, DataType: elem, Raw: raw}, ""), ""), nil
 }
 
 // Brief returns the text of the op for readers: as [Op.String], but what has no short form is said in

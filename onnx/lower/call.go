@@ -56,6 +56,9 @@ func (c *call) x(k int) *fgraph.Variable {
 	return v
 }
 
+// xs returns all inputs.
+func (c *call) xs() []variable { return lists.Map(lists.Range[int](len(c.in)), c.x) }
+
 // stored returns an input, which has to be there, with its own elements.
 func (c *call) stored(k int) *fgraph.Variable {
 	c.failIf(!c.has(k), "input %d is missing", k)

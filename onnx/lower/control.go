@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
@@ -202,11 +203,7 @@ func (c *call) few(p looped) bool {
 
 // stack stacks what rounds made.
 func (c *call) stack(list []*value) *value {
-	vars := make([]variable, len(list))
-	for i := range list {
-		vars[i] = (&call{lowering: c.lowering, in: list}).x(i)
-	}
-	return &value{v: tensor.Stack(0, vars...), elem: list[0].elem}
+	return &value{v: tensor.Stack(0, (&call{lowering: c.lowering, in: list}).xs()...), elem: list[0].elem}
 }
 
 // nothing returns the stack of an output of a loop without rounds. What a round would make, which round lowers, says more than
@@ -245,19 +242,13 @@ func (c *call) scan() []*value {
 	var list [][]*value
 	c.checkSteps(c.batch(in))
 	for i := range c.batch(in) {
-		item := make([]*value, len(in))
-		for k, v := range in {
-			item[k] = &value{v: tensor.Subtensor(v.v, tensor.At(tensor.Int(i))), elem: v.elem}
-		}
-		list = append(list, c.scanOver(item, n))
+		item := func(v *value) *value { return &value{v: tensor.Subtensor(v.v, tensor.At(tensor.Int(i))), elem: v.elem} }
+		list = append(list, c.scanOver(lists.Map(in, item), n))
 	}
 	c.failIf(len(list) == 0, "%w: no items", ErrUnsupported)
 	out := make([]*value, len(list[0]))
 	for k := range out {
-		vars := make([]variable, len(list))
-		for i := range list {
-			vars[i] = list[i][k].v
-		}
+		vars := lists.Map(list, func(item []*value) variable { return item[k].v })
 		out[k] = &value{v: tensor.Stack(0, vars...), elem: list[0][k].elem}
 	}
 	return out

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor"
@@ -433,9 +434,5 @@ func (c *call) foreign(lower Operator) ([]*value, error) {
 	if err = errors.Join(err, fault); err != nil {
 		return nil, err
 	}
-	values := make([]*value, len(outputs))
-	for i, v := range outputs {
-		values[i] = &value{v: v, elem: elementOf(tensor.TypeOf(v).DType())}
-	}
-	return values, nil
+	return lists.Map(outputs, func(v variable) *value { return &value{v: v, elem: elementOf(tensor.TypeOf(v).DType())} }), nil
 }

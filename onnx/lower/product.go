@@ -34,11 +34,7 @@ var products = map[string]func(c *call) []*value{
 		return c.like(y)
 	},
 	"Einsum": func(c *call) []*value {
-		var list []variable
-		for k := range c.in {
-			list = append(list, c.x(k))
-		}
-		return c.like(tensor.Einsum(c.text("equation", ""), list...))
+		return c.like(tensor.Einsum(c.text("equation", ""), c.xs()...))
 	},
 	"Det":           func(c *call) []*value { return c.det() },
 	"MatMulInteger": func(c *call) []*value { return c.matmulInteger() },

@@ -256,10 +256,7 @@ func (r *resizing) along(x variable, d int, places []float64, scale float64) var
 	weights := lists.Map(places, func(at float64) []float64 { return r.weights(at, n, first, count, wide) })
 	var sum variable
 	for k := range count {
-		list := make([]float64, len(places))
-		for i := range list {
-			list[i] = weights[i][k]
-		}
+		list := lists.Map(weights, func(w []float64) float64 { return w[k] })
 		w := asDim(tensor.Cast(tensor.Constant(array.Of(list, len(list))), tensor.TypeOf(x).DType()), d, ndim(x))
 		part := tensor.Mul(w, takeAlong(x, d, within(func(i int) int { return floorOf(places[i]) + first + k }, len(places), n)))
 		if sum == nil {

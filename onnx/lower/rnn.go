@@ -302,11 +302,7 @@ func (r *recurrence) weighted(d int, turn func(variable) variable) []variable {
 	if y = turn(y); r.gates != 3 {
 		return []variable{y}
 	}
-	var parts []variable
-	for k := range r.gates {
-		parts = append(parts, r.gate(y, k))
-	}
-	return parts
+	return lists.Map(lists.Range[int](r.gates), func(k int) variable { return r.gate(y, k) })
 }
 
 // sums returns x + h R' for all gates.

@@ -16,10 +16,7 @@ type sequence struct {
 // The operators of sequences, and of optional values: these are values, or that there is none.
 var sequences = map[string]func(c *call) []*value{
 	"SequenceConstruct": func(c *call) []*value {
-		for k := range c.in {
-			c.x(k)
-		}
-		c.failIf(len(c.in) == 0, "there are no inputs")
+		c.failIf(len(c.xs()) == 0, "there are no inputs")
 		return c.sequenceOf(slices.Clone(c.in), c.elem(0))
 	},
 	"SequenceEmpty": func(c *call) []*value {
@@ -139,11 +136,7 @@ func (c *call) splitToSequence() []*value {
 func (c *call) concatFromSequence() []*value {
 	s := c.sequence(0)
 	c.failIf(len(s.items) == 0, "%w: an empty sequence", ErrUnsupported)
-	items := &call{lowering: c.lowering, in: s.items}
-	list := make([]variable, len(s.items))
-	for i := range list {
-		list[i] = items.x(i)
-	}
+	list := (&call{lowering: c.lowering, in: s.items}).xs()
 	n, axis := ndim(list[0]), c.int("axis", 0)
 	if c.bool("new_axis", false) {
 		return c.out(tensor.Stack(c.axis(axis, n+1), list...), s.elem)

@@ -288,11 +288,7 @@ var slicing = map[string]func(c *call) []*value{
 		return out
 	},
 	"Concat": func(c *call) []*value {
-		var list []variable
-		for k := range c.in {
-			list = append(list, c.x(k))
-		}
-		return c.like(tensor.Join(c.axis(c.int("axis", 1), ndim(c.x(0))), list...))
+		return c.like(tensor.Join(c.axis(c.int("axis", 1), ndim(c.x(0))), c.xs()...))
 	},
 	"Pad": func(c *call) []*value {
 		x := c.x(0)

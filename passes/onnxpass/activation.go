@@ -53,7 +53,7 @@ var activationFunctions = []pattern.Function{
 // attributeOf returns a function that makes a constant of an attribute of an op.
 func attributeOf(usage, doc, name string, otherwise float32) pattern.Function {
 	return pattern.NewBuilder(usage, 2, doc, func(a pattern.Args) (*fgraph.Variable, error) {
-		return ir.Scalar(float64(opOf(a.Vars[0]).Float(name, otherwise)), ir.TypeOf(a.Vars[0]).Elem())
+		return ir.Filled(float64(opOf(a.Vars[0]).Float(name, otherwise)), ir.TypeOf(a.Vars[0]).Elem())
 	})
 }
 

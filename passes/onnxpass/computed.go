@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/onnx"
@@ -58,20 +59,10 @@ func all(v *fgraph.Variable, holds func(float64) bool) bool {
 		return false
 	}
 	if list, ok := x.Floats(); ok {
-		for _, f := range list {
-			if !holds(f) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(list, func(f float64) bool { return !holds(f) })
 	}
 	list, ok := x.Ints()
-	for _, n := range list {
-		if !holds(float64(n)) {
-			return false
-		}
-	}
-	return ok
+	return ok && !slices.ContainsFunc(list, func(n int64) bool { return !holds(float64(n)) })
 }
 
 // errNotComputed is why a value is not computed.

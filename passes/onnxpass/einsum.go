@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -94,10 +95,7 @@ func (e einsum) transposed(k int, letters string) *fgraph.Variable {
 	if letters == e.terms[k] {
 		return e.inputs[k]
 	}
-	perm := make([]int64, len(letters))
-	for i, r := range letters {
-		perm[i] = int64(strings.IndexRune(e.terms[k], r))
-	}
+	perm := lists.Map([]rune(letters), func(r rune) int64 { return int64(strings.IndexRune(e.terms[k], r)) })
 	return e.Do("Transpose", e.inputs[k], ir.Ints("perm", perm...))
 }
 

@@ -93,12 +93,10 @@ var nopFunctions = []pattern.Function{
 		if !ranked || !ok || len(axes) == 0 || op.Int("keepdims", 1) != 0 {
 			return false
 		}
-		for _, n := range axes {
-			if i, ok := normalized(n, len(dims)); !ok || !dims[i].Is(1) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(axes, func(n int64) bool {
+			i, ok := normalized(n, len(dims))
+			return !ok || !dims[i].Is(1)
+		})
 	}),
 	pattern.NewGuard("same_axis({a}, {b}, x)", 1, "an ArgMax is along the dimension of x that a Softmax is along", sameAxis(0)),
 	pattern.NewGuard("same_axis_of_softmax({a}, {b}, x)", 1, "two LogSoftmax of x are along one dimension", sameAxis(-1)),

@@ -159,7 +159,7 @@ func (d *drawing) step(condition *fgraph.Variable) {
 	case 1:
 		v = d.apply(d.one("Add", "Mul", "Sub", "Max"), x, d.pick())
 	case 2:
-		c, _ := ir.Scalar(float64(d.IntN(3)-1), ir.TypeOf(x).Elem(), slices.Repeat([]int64{1}, d.IntN(3))...)
+		c, _ := ir.Filled(float64(d.IntN(3)-1), ir.TypeOf(x).Elem(), slices.Repeat([]int64{1}, d.IntN(3))...)
 		if c != nil {
 			v = d.apply(d.one("Add", "Mul", "Sub"), x, c)
 		}

@@ -143,7 +143,7 @@ func (v vocabulary) Constant(l pattern.Literal, like *fgraph.Variable) (*fgraph.
 	if elem == onnx.Undefined {
 		return nil, fmt.Errorf("the type of %v is not known", l)
 	}
-	return ir.Scalar(l.Float(), elem)
+	return ir.Filled(l.Float(), elem)
 }
 
 // Functions returns the functions of rules.

@@ -45,11 +45,8 @@ func (s setting) String() string {
 	if s.none {
 		return none
 	}
-	parts := make([]string, len(s.tensors))
-	for i, list := range s.tensors {
-		parts[i] = strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]")
-	}
-	return strings.Join(parts, ";")
+	text := func(list []float64) string { return strings.Trim(strings.ReplaceAll(fmt.Sprint(list), " ", ","), "[]") }
+	return strings.Join(lists.Map(s.tensors, text), ";")
 }
 
 func declareArguments(fs *flag.FlagSet) *argumentFlags {
