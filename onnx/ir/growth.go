@@ -10,10 +10,10 @@ import (
 	"github.com/nnopt/nnopt/onnx"
 )
 
-// MaxGrowth is by how many bytes passes may make the constants of a graph larger, in all. A constant that
+// maxGrowth is by how many bytes passes may make the constants of a graph larger, in all. A constant that
 // something else still reads stays in the file beside what is computed from it, and one that is doubled
 // sixteen times is a file of gigabytes. With names and types, a file grows by less than 64 kB.
-const MaxGrowth = 60_000
+const maxGrowth = 60_000
 
 // small is how many bytes of a constant are not counted: the node that it takes the place of has as many.
 const small = 16
@@ -22,7 +22,7 @@ const small = 16
 // because they are merged in the end.
 type growth struct {
 	bytes int64
-	more  int64                     // that are allowed besides MaxGrowth
+	more  int64                     // that are allowed besides maxGrowth
 	made  map[uint64][]madeConstant // by hash
 }
 
@@ -35,7 +35,7 @@ type madeConstant struct {
 
 // count counts a constant that has got its first reader, or takes away one that has lost its last.
 func (r *growth) count(v *fgraph.Variable, born bool) {
-	n := StoredBytes(v)
+	n := storedBytes(v)
 	if n == 0 {
 		return
 	}
@@ -71,7 +71,7 @@ func (r *growth) countOwn(a *fgraph.Apply, born bool) {
 
 // Room returns by how many bytes the constants of the graph may still grow. It follows every change: what is
 // undone is not counted, and what nothing reads any more makes room.
-func (s *Source) Room() int64 { return MaxGrowth + s.grown.more - s.grown.bytes }
+func (s *Source) Room() int64 { return maxGrowth + s.grown.more - s.grown.bytes }
 
 // AllowGrowth allows more bytes of constants, for a graph that is run and not written: what is not computed at
 // once is computed in each run.
@@ -84,7 +84,7 @@ func (s *Source) GrowsWith(outer *Source) { s.grown = outer.grown }
 // Validate objects to constants that have become too large.
 func (s *Source) Validate(*fgraph.FunctionGraph) error {
 	if s.Room() < 0 {
-		return fmt.Errorf("%w: constants would take %d bytes more than in the model, and %d are allowed", fgraph.ErrInconsistent, s.grown.bytes, MaxGrowth+s.grown.more)
+		return fmt.Errorf("%w: constants would take %d bytes more than in the model, and %d are allowed", fgraph.ErrInconsistent, s.grown.bytes, maxGrowth+s.grown.more)
 	}
 	return nil
 }
@@ -114,7 +114,7 @@ func (s *Source) OnChangeInput(_ *fgraph.FunctionGraph, _ *fgraph.Apply, _ int, 
 // when it does.
 func OwnBytes(a *fgraph.Apply) (n int64) {
 	for v := range own(a) {
-		n += StoredBytes(v)
+		n += storedBytes(v)
 	}
 	return n
 }
@@ -134,21 +134,21 @@ func own(a *fgraph.Apply) iter.Seq[*fgraph.Variable] {
 	}
 }
 
-// StoredBytes returns about how many bytes a constant adds to a file, 0 for what is no constant.
-func StoredBytes(v *fgraph.Variable) int64 {
+// storedBytes returns about how many bytes a constant adds to a file, 0 for what is no constant.
+func storedBytes(v *fgraph.Variable) int64 {
 	x := ValueOf(v)
 	switch {
 	case x == nil:
 		return 0
 	case x.sparse != nil:
-		return max(0, storedBytes(x.sparse.Values)+storedBytes(x.sparse.Indices)-small)
+		return max(0, tensorBytes(x.sparse.Values)+tensorBytes(x.sparse.Indices)-small)
 	}
-	return max(0, storedBytes(x.Tensor)-small)
+	return max(0, tensorBytes(x.Tensor)-small)
 }
 
-// storedBytes returns the bytes of the elements of a tensor as it is written: integers may be encoded in fewer
+// tensorBytes returns the bytes of the elements of a tensor as it is written: integers may be encoded in fewer
 // bytes than they have in memory.
-func storedBytes(t *onnx.Tensor) (n int64) {
+func tensorBytes(t *onnx.Tensor) (n int64) {
 	if t == nil {
 		return 0
 	}
