@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
@@ -184,11 +185,11 @@ func row(v []float32) kernel.Matrix {
 
 func agree(t *testing.T, what string, got, kaldi kernel.Matrix, tolerance float64) {
 	t.Helper()
-	d, err := refcase.Compare(got, kaldi)
+	d, err := pipeline.Compare(got, kaldi)
 	if err != nil {
 		t.Fatalf("%s: %v", what, err)
 	}
 	if !d.Agrees(tolerance) {
-		t.Errorf("%s: norm of difference %g, of Kaldi's %g", what, d.Norm, d.Kaldi)
+		t.Errorf("%s: norm of difference %g, of Kaldi's %g", what, d.Norm, d.Wanted)
 	}
 }

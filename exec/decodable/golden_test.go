@@ -10,7 +10,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/nnopt/nnopt/exec/decodable"
-	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -148,7 +148,7 @@ func compareAll(t *testing.T, got, want []output) {
 		if got[i].key != w.key {
 			t.Errorf("utterance %d is %s, want %s", i, got[i].key, w.key)
 		}
-		d, err := refcase.Compare(got[i].rows, w.rows)
+		d, err := pipeline.Compare(got[i].rows, w.rows)
 		if err != nil {
 			t.Errorf("%s: %v", w.key, err)
 		} else if !d.Agrees(tolerance) {

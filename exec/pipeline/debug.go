@@ -155,11 +155,12 @@ func (p *Plan) random() bool {
 	return false
 }
 
-// differs describes the first difference between r and want. It returns "" if there is none.
+// differs describes the first difference between r and want that is too large. It returns "" if there
+// is none.
 func (r *Results) differs(want *Results) string {
-	for what, d := range r.distances(want) {
-		if d.large() {
-			return fmt.Sprintf("%s differs by %.1e of its norm", what, d.relative())
+	for what, d := range r.differences(want) {
+		if !(d.Norm <= debugTolerance*d.Wanted) {
+			return fmt.Sprintf("%s differs by %.1e of its norm", what, d.Norm/d.Wanted)
 		}
 	}
 	return ""
@@ -170,9 +171,9 @@ func (r *Results) differs(want *Results) string {
 // equal, and +Inf where one is NaN or infinite and the other is not.
 func (r *Results) Distance(want *Results) float64 {
 	most := 0.0
-	for _, d := range r.distances(want) {
-		switch x := d.relative(); {
-		case d.difference == 0:
+	for _, d := range r.differences(want) {
+		switch x := d.Norm / d.Wanted; {
+		case d.Norm == 0:
 		case x != x:
 			return math.Inf(1)
 		default:
@@ -182,16 +183,18 @@ func (r *Results) Distance(want *Results) float64 {
 	return most
 }
 
-// distances yields how far each of the results is from what is wanted, with what it is.
-func (r *Results) distances(want *Results) iter.Seq2[string, *distance] {
-	return func(yield func(string, *distance) bool) {
+// differences yields how far each of the results is from what is wanted, with what it is.
+func (r *Results) differences(want *Results) iter.Seq2[string, Difference] {
+	return func(yield func(string, Difference) bool) {
+		tell := func(what string, d Difference, err error) bool {
+			if err != nil {
+				d.Norm = math.Inf(1)
+			}
+			return yield(what, d)
+		}
 		for _, lists := range [][2][]Named{{r.Outputs, want.Outputs}, {r.InputDerivs, want.InputDerivs}} {
 			for i, w := range lists[1] {
-				d := new(distance)
-				for k := range w.Matrix.Rows {
-					d.add(kernel.Row(lists[0][i].Matrix, k), kernel.Row(w.Matrix, k))
-				}
-				if !yield(w.Name, d) {
+				if d, err := Compare(lists[0][i].Matrix, w.Matrix); !tell(w.Name, d, err) {
 					return
 				}
 			}
@@ -204,35 +207,10 @@ func (r *Results) distances(want *Results) iter.Seq2[string, *distance] {
 			if !ok {
 				continue
 			}
-			d := new(distance)
-			d.add(component.Vectorize(r.Gradient.Components[i].(component.UpdatableComponent), nil), component.Vectorize(u, nil))
-			if !yield("the gradient of "+want.Gradient.ComponentNames[i], d) {
+			d, err := CompareParameters(r.Gradient.Components[i].(component.UpdatableComponent), u)
+			if !tell("the gradient of "+want.Gradient.ComponentNames[i], d, err) {
 				return
 			}
 		}
 	}
 }
-
-// distance holds the squared norms of a difference and of the wanted values. NaN and infinite
-// elements must be the same.
-type distance struct{ difference, wanted float64 }
-
-func (d *distance) add(got, want []float32) {
-	for i, w := range want {
-		x, y := float64(got[i]), float64(w)
-		// Infinities and NaN in both are no difference. They stay out of the norm, too, which they would make
-		// so large that no difference counts.
-		if x == y || x != x && y != y {
-			if !math.IsInf(y, 0) && y == y {
-				d.wanted += float64(y * y)
-			}
-			continue
-		}
-		d.difference += float64((x - y) * (x - y))
-		d.wanted += float64(y * y)
-	}
-}
-
-func (d *distance) relative() float64 { return math.Sqrt(d.difference / d.wanted) }
-
-func (d *distance) large() bool { return !(d.difference <= debugTolerance*debugTolerance*d.wanted) }

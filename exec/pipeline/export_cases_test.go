@@ -108,7 +108,7 @@ func runCase(ctx context.Context, c *refcase.Case, query string, opt *optdb.Opti
 		if shape := []int{unit.Sequences, want.Matrix.Rows / unit.Sequences, want.Matrix.Cols}; got == nil || !slices.Equal(got.Shape(), shape) {
 			return fmt.Errorf("output %s is %v", want.Name, got)
 		}
-		d, err := refcase.Compare(unbatched(unit, want.Name, got), want.Matrix)
+		d, err := pipeline.Compare(unbatched(unit, want.Name, got), want.Matrix)
 		if err != nil {
 			return err
 		}

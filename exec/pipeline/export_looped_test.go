@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
@@ -95,7 +94,7 @@ func (r loopedRun) run(t *testing.T, query string) {
 	}
 	for s, u := range streams {
 		ours := kernel.Matrix{Rows: u.want.Rows, Cols: u.want.Cols, Stride: u.want.Cols, Data: got[s].Data[:u.want.Rows*u.want.Cols]}
-		d, err := refcase.Compare(ours, u.want)
+		d, err := pipeline.Compare(ours, u.want)
 		if err != nil || !d.Agrees(1e-4) {
 			t.Errorf("utterance %d differs by %g, %v", s, d.Relative(), err)
 		}

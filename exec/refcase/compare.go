@@ -5,90 +5,28 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"math"
 	"os"
 	"path/filepath"
 	"strings"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 
-// A matrix agrees with Kaldi's if the norm of the difference is at most a tolerance times the norm
-// of Kaldi's, plus absoluteTolerance for each element, added as squares. The tolerances allow for
-// sums in another order in single precision. Kaldi randomizes the backward pass of gated recurrent
+// A matrix agrees with Kaldi's within a tolerance ([pipeline.Difference.Agrees]) that allows for sums
+// in another order in single precision. Kaldi randomizes the backward pass of gated recurrent
 // units (self-repair), and two of its runs differ by up to 9e-4. A larger Spread of the case
 // replaces a tolerance.
 const (
 	outputTolerance     = 1e-4
 	derivativeTolerance = 1e-3
 	gruTolerance        = 5e-3
-	absoluteTolerance   = 1e-6
 )
-
-// A Difference is the distance of a matrix, or a list of parameters, from Kaldi's.
-type Difference struct {
-	Norm     float64 // of the difference
-	Kaldi    float64 // norm of Kaldi's
-	Elements int
-}
-
-// Relative returns the norm of the difference divided by Kaldi's norm. The divisor is at least the
-// norm at which the absolute tolerance takes over, so that a rounding error of zero is no large
-// difference.
-func (d Difference) Relative() float64 {
-	if d.Norm == 0 {
-		return 0
-	}
-	return d.Norm / max(d.Kaldi, absoluteTolerance*math.Sqrt(float64(d.Elements))/outputTolerance)
-}
-
-// Agrees reports whether the difference is within the tolerance. A NaN is not.
-func (d Difference) Agrees(tolerance float64) bool {
-	return d.Norm <= float64(tolerance*d.Kaldi)+float64(absoluteTolerance*math.Sqrt(float64(d.Elements)))
-}
-
-// Compare returns the difference between two matrices. An element that is NaN or infinite in one of
-// them makes the norm NaN or infinite, unless it is the same in both.
-func Compare(ours, kaldi kernel.Matrix) (Difference, error) {
-	if ours.Rows != kaldi.Rows || ours.Cols != kaldi.Cols {
-		return Difference{}, fmt.Errorf("%d×%d, Kaldi's is %d×%d", ours.Rows, ours.Cols, kaldi.Rows, kaldi.Cols)
-	}
-	var sum sums
-	for i := range ours.Rows {
-		sum.add(kernel.Row(ours, i), kernel.Row(kaldi, i))
-	}
-	return sum.difference(), nil
-}
-
-// sums adds up squares.
-type sums struct {
-	difference2, kaldi2 float64
-	n                   int
-}
-
-func (s *sums) add(ours, kaldi []float32) {
-	for i, k := range kaldi {
-		o := ours[i]
-		if o != k && !(o != o && k != k) {
-			d := float64(o) - float64(k)
-			s.difference2 += float64(d * d)
-		}
-		if !math.IsNaN(float64(k)) && !math.IsInf(float64(k), 0) {
-			s.kaldi2 += float64(float64(k) * float64(k))
-		}
-	}
-	s.n += len(kaldi)
-}
-
-func (s *sums) difference() Difference {
-	return Difference{Norm: math.Sqrt(s.difference2), Kaldi: math.Sqrt(s.kaldi2), Elements: s.n}
-}
 
 // compareParameters calls yield with the difference of the parameters of each updatable component
 // of two networks.
-func compareParameters(ours, kaldi *nnet3.Nnet, yield func(name string, d Difference)) error {
+func compareParameters(ours, kaldi *nnet3.Nnet, yield func(name string, d pipeline.Difference)) error {
 	for i, k := range kaldi.Components {
 		want, ok := k.(component.UpdatableComponent)
 		if !ok {
@@ -103,13 +41,11 @@ func compareParameters(ours, kaldi *nnet3.Nnet, yield func(name string, d Differ
 		if !ok {
 			return fmt.Errorf("%w: component %s is updatable in gradient.raw only", ErrCase, name)
 		}
-		var sum sums
-		a, b := component.Vectorize(have, nil), component.Vectorize(want, nil)
-		if len(a) != len(b) {
-			return fmt.Errorf("%w: component %s has %d parameters, in gradient.raw %d", ErrCase, name, len(a), len(b))
+		d, err := pipeline.CompareParameters(have, want)
+		if err != nil {
+			return fmt.Errorf("%w: component %s has other parameters in gradient.raw: %w", ErrCase, name, err)
 		}
-		sum.add(a, b)
-		yield(name, sum.difference())
+		yield(name, d)
 	}
 	return nil
 }

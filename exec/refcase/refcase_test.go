@@ -10,6 +10,7 @@ import (
 	"testing"
 	"testing/fstest"
 
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
@@ -132,7 +133,7 @@ func TestCompare(t *testing.T) {
 		{"infinite here", row(inf, 4), row(3, 4), math.Inf(1), false},
 		{"nothing", row(), row(), 0, true},
 	} {
-		d, err := refcase.Compare(c.ours, c.kaldi)
+		d, err := pipeline.Compare(c.ours, c.kaldi)
 		if err != nil {
 			t.Errorf("%s: %v", c.name, err)
 			continue
@@ -143,12 +144,12 @@ func TestCompare(t *testing.T) {
 			t.Errorf("%s: relative %g, want %g; agrees %v, want %v", c.name, got, c.relative, d.Agrees(1e-4), c.agrees)
 		}
 	}
-	if _, err := refcase.Compare(row(1), row(1, 2)); err == nil {
+	if _, err := pipeline.Compare(row(1), row(1, 2)); err == nil {
 		t.Error("matrices of different sizes are compared")
 	}
 	// Gaps between rows don't count.
 	wide := kernel.Matrix{Rows: 2, Cols: 1, Stride: 2, Data: []float32{1, nan, 2}}
-	if d, err := refcase.Compare(wide, kernel.Matrix{Rows: 2, Cols: 1, Stride: 1, Data: []float32{1, 2}}); err != nil || d.Norm != 0 {
+	if d, err := pipeline.Compare(wide, kernel.Matrix{Rows: 2, Cols: 1, Stride: 1, Data: []float32{1, 2}}); err != nil || d.Norm != 0 {
 		t.Errorf("with a stride: %v, %v", d, err)
 	}
 }

@@ -23,7 +23,7 @@ type Result struct {
 	Case  string `json:"case"`
 	Query string `json:"query"`
 	OK    bool   `json:"ok"`
-	// MaxRelDiff is the largest finite Difference.Relative of the outputs, nil if there is none.
+	// MaxRelDiff is the largest finite pipeline.Difference.Relative of the outputs, nil if there is none.
 	MaxRelDiff *float64 `json:"max_rel_diff,omitempty"`
 	// MaxRelDiffBackward is the same for derivatives of inputs and the gradient of each component.
 	MaxRelDiffBackward *float64 `json:"max_rel_diff_backward,omitempty"`
@@ -98,7 +98,7 @@ func (c *Case) run(ctx context.Context, opt *optdb.Optimizer, r *Result) (err er
 // lists those that are too large.
 func (c *Case) compare(got *pipeline.Results, r *Result) error {
 	var errs *multierror.Error
-	note := func(most **float64, what string, d Difference, tolerance float64) {
+	note := func(most **float64, what string, d pipeline.Difference, tolerance float64) {
 		rel := d.Relative()
 		switch {
 		case math.IsNaN(rel) || math.IsInf(rel, 0):
@@ -117,7 +117,7 @@ func (c *Case) compare(got *pipeline.Results, r *Result) error {
 				errs = multierror.Append(errs, fmt.Errorf("%s %s: %w: there is none", what, k.Name, ErrDiffers))
 				continue
 			}
-			d, err := Compare(ours[i].Matrix, k.Matrix)
+			d, err := pipeline.Compare(ours[i].Matrix, k.Matrix)
 			if err != nil {
 				errs = multierror.Append(errs, fmt.Errorf("%s %s: %w: %w", what, k.Name, ErrDiffers, err))
 				continue
@@ -129,7 +129,7 @@ func (c *Case) compare(got *pipeline.Results, r *Result) error {
 	matrices(&r.MaxRelDiff, "output", got.Outputs, c.Outputs, output)
 	matrices(&r.MaxRelDiffBackward, "derivative of", got.InputDerivs, c.InputDerivs, derivative)
 	if c.Gradient != nil && got.Gradient != nil {
-		err := compareParameters(got.Gradient, c.Gradient, func(name string, d Difference) {
+		err := compareParameters(got.Gradient, c.Gradient, func(name string, d pipeline.Difference) {
 			note(&r.MaxRelDiffBackward, "gradient of "+name, d, gradient)
 		})
 		if err != nil {

@@ -292,7 +292,7 @@ func (d *demo) execute(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	diff, err := refcase.Compare(outputs[1], outputs[0])
+	diff, err := pipeline.Compare(outputs[1], outputs[0])
 	if err != nil {
 		return err
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/kernel"
@@ -256,11 +255,11 @@ func (world) Differ(outputs, right []any) string {
 		return fmt.Sprintf("there are %d outputs and gradients, not %d", len(outputs), len(right))
 	}
 	for i, v := range right {
-		d, err := refcase.Compare(outputs[i].(kernel.Matrix), v.(kernel.Matrix))
+		d, err := pipeline.Compare(outputs[i].(kernel.Matrix), v.(kernel.Matrix))
 		switch {
 		case err != nil:
 			return fmt.Sprintf("output %d is %v", i, err)
-		case !(d.Norm <= tolerance*d.Kaldi):
+		case !(d.Norm <= tolerance*d.Wanted):
 			return fmt.Sprintf("output %d, the last ones being gradients, differs by %.1e of its norm", i, d.Relative())
 		}
 	}

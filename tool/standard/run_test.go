@@ -14,7 +14,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
@@ -91,7 +91,7 @@ func TestRunGolden(t *testing.T) {
 					return
 				}
 				for i, w := range want {
-					d, err := refcase.Compare(got[i].m, w.m)
+					d, err := pipeline.Compare(got[i].m, w.m)
 					if got[i].key != w.key || err != nil || !d.Agrees(1e-4) {
 						t.Errorf("%s, want %s: relative difference %.2g (%v)", got[i].key, w.key, d.Relative(), err)
 					}

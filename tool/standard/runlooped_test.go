@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/refcase"
+	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/internal/longtest"
 )
 
@@ -42,7 +42,7 @@ func TestRunLoopedGolden(t *testing.T) {
 					t.Fatalf("%d utterances, want %d", len(got), len(want))
 				}
 				for i, w := range want {
-					d, err := refcase.Compare(got[i].m, w.m)
+					d, err := pipeline.Compare(got[i].m, w.m)
 					if got[i].key != w.key || err != nil || !d.Agrees(1e-4) {
 						t.Errorf("%s, want %s: relative difference %.2g (%v)", got[i].key, w.key, d.Relative(), err)
 					}
