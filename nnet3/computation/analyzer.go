@@ -90,7 +90,7 @@ func accessLists(n int, all []effects, of func(*effects) *accessed) [][]access {
 func (a *analyzer) findLives(r *report) {
 	once := func(at *int32, i int, sub int32, done string) {
 		if *at >= 0 {
-			r.addf(ErrLifetime, i, "m%d is already %s by command c%d", a.c.Submatrices[sub].Matrix, done, *at)
+			r.addf(errLifetime, i, "m%d is already %s by command c%d", a.c.Submatrices[sub].Matrix, done, *at)
 			return
 		}
 		*at = int32(i)

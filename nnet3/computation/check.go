@@ -20,8 +20,8 @@ type CheckOptions struct {
 	AllowUnused bool
 }
 
-// Check reports all faults in a computation at once: the error is a multierror of *Violation, and
-// errors.Is finds the kinds. Checks of components or nodes need net (nil for none) and its nodes.
+// Check reports all faults in a computation at once: the error is a multierror, with the command and
+// the kind of each. Checks of components or nodes need net (nil for none) and its nodes.
 //
 // The checks are Kaldi's, in Kaldi's order, with these decisions where Kaldi's code differs from
 // its intent, or where Kaldi is silent:
@@ -66,7 +66,7 @@ func Check(c *Computation, net *NetworkInfo, opts CheckOptions) error {
 	return r.err()
 }
 
-// The kinds of faults that Check reports. A Violation wraps one of them, so errors.Is finds them.
+// The kinds of faults that Check reports. A violation wraps one of them, so errors.Is finds them.
 var (
 	// errStructure: a number is out of range, such as that of a sub-matrix in a command or of a row
 	// in a sub-matrix. Nothing else is checked of such a computation.
@@ -85,8 +85,8 @@ var (
 	ErrIO = errors.New("wrong input or output")
 	// errLoop: a jump has a wrong target, or an iteration changes which matrices are allocated.
 	errLoop = errors.New("broken loop")
-	// ErrLifetime: a matrix is not allocated once and freed once, or is used outside its life.
-	ErrLifetime = errors.New("matrix used outside its life")
+	// errLifetime: a matrix is not allocated once and freed once, or is used outside its life.
+	errLifetime = errors.New("matrix used outside its life")
 	// errCompression: a matrix is used while it is compressed, or loses what is needed.
 	errCompression = errors.New("compression misplaced")
 	// errUndefined: a part of a matrix is read before it is written.
@@ -99,8 +99,8 @@ var (
 	errRewrite = errors.New("value changed after it was read")
 )
 
-// Violation is one fault in a computation.
-type Violation struct {
+// violation is one fault in a computation.
+type violation struct {
 	Kind    error  // one of the errors above
 	Command int    // number of the command, -1 for a fault that concerns no particular command
 	Text    string // the command as Printer writes it
@@ -108,7 +108,7 @@ type Violation struct {
 }
 
 // Error names the command, the kind and the fault.
-func (v *Violation) Error() string {
+func (v *violation) Error() string {
 	if v.Command < 0 {
 		return fmt.Sprintf("%v: %s", v.Kind, v.Detail)
 	}
@@ -116,7 +116,7 @@ func (v *Violation) Error() string {
 }
 
 // Unwrap returns the kind.
-func (v *Violation) Unwrap() error { return v.Kind }
+func (v *violation) Unwrap() error { return v.Kind }
 
 // maxViolations bounds the faults that are listed.
 const maxViolations = 200
@@ -142,7 +142,7 @@ func (r *report) addf(kind error, cmd int, format string, args ...any) {
 		r.more++
 		return
 	}
-	v := &Violation{Kind: kind, Command: cmd, Detail: fmt.Sprintf(format, args...)}
+	v := &violation{Kind: kind, Command: cmd, Detail: fmt.Sprintf(format, args...)}
 	if cmd >= 0 {
 		v.Text = r.printer.Command(cmd)
 	}

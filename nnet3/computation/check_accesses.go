@@ -9,23 +9,23 @@ func (r *report) lifeFaults(a *analyzer, carried []bool, allowUnused bool) {
 	for m := 1; m < len(a.lives); m++ {
 		l := &a.lives[m]
 		if l.allocate < 0 {
-			r.addf(ErrLifetime, -1, "m%d is never allocated", m)
+			r.addf(errLifetime, -1, "m%d is never allocated", m)
 			continue
 		}
 		if l.deallocate < 0 && !l.isOutput && (carried == nil || !carried[m]) {
-			r.addf(ErrLifetime, int(l.allocate), "m%d is never freed", m)
+			r.addf(errLifetime, int(l.allocate), "m%d is never freed", m)
 		}
 		if l.deallocate >= 0 && l.deallocate < l.allocate {
-			r.addf(ErrLifetime, int(l.deallocate), "m%d is freed before it is allocated", m)
+			r.addf(errLifetime, int(l.deallocate), "m%d is freed before it is allocated", m)
 		}
 		// The first fault of a matrix is enough: the others mostly follow from it.
 		for _, acc := range l.accesses {
 			if acc.command < l.allocate {
-				r.addf(ErrLifetime, int(acc.command), "m%d is not allocated yet", m)
+				r.addf(errLifetime, int(acc.command), "m%d is not allocated yet", m)
 				break
 			}
 			if l.deallocate >= 0 && acc.command > l.deallocate {
-				r.addf(ErrLifetime, int(acc.command), "m%d is freed already, by command c%d", m, l.deallocate)
+				r.addf(errLifetime, int(acc.command), "m%d is freed already, by command c%d", m, l.deallocate)
 				break
 			}
 		}

@@ -147,15 +147,15 @@ var mutations = []struct {
 	{"jump to no label", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(GotoLabel, 3)) }, errLoop, "not a label"},
 
 	// Lives.
-	{"never allocated", func(s *sample, _ *NetworkInfo) { s.remove(s.of(AllocMatrix, s.dact)) }, ErrLifetime, "m10 is never allocated"},
-	{"allocated twice", func(s *sample, _ *NetworkInfo) { s.insert(8, NewCommand(AllocMatrix, s.act)) }, ErrLifetime, "already allocated by command c3"},
-	{"never freed", func(s *sample, _ *NetworkInfo) { s.remove(s.of(DeallocMatrix, s.dact)) }, ErrLifetime, "m10 is never freed"},
-	{"freed twice", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(DeallocMatrix, s.dact)) }, ErrLifetime, "already freed"},
-	{"freed first", func(s *sample, _ *NetworkInfo) { s.swap(s.of(AllocMatrix, s.scratch), s.of(DeallocMatrix, s.scratch)) }, ErrLifetime, "freed before it is allocated"},
+	{"never allocated", func(s *sample, _ *NetworkInfo) { s.remove(s.of(AllocMatrix, s.dact)) }, errLifetime, "m10 is never allocated"},
+	{"allocated twice", func(s *sample, _ *NetworkInfo) { s.insert(8, NewCommand(AllocMatrix, s.act)) }, errLifetime, "already allocated by command c3"},
+	{"never freed", func(s *sample, _ *NetworkInfo) { s.remove(s.of(DeallocMatrix, s.dact)) }, errLifetime, "m10 is never freed"},
+	{"freed twice", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(DeallocMatrix, s.dact)) }, errLifetime, "already freed"},
+	{"freed first", func(s *sample, _ *NetworkInfo) { s.swap(s.of(AllocMatrix, s.scratch), s.of(DeallocMatrix, s.scratch)) }, errLifetime, "freed before it is allocated"},
 	{"used too early", func(s *sample, _ *NetworkInfo) {
 		s.swap(s.of(AllocMatrix, s.pre), s.at(Propagate, 0))
-	}, ErrLifetime, "m2 is not allocated yet"},
-	{"used too late", func(s *sample, _ *NetworkInfo) { s.insert(5, NewCommand(DeallocMatrix, s.act)) }, ErrLifetime, "freed already"},
+	}, errLifetime, "m2 is not allocated yet"},
+	{"used too late", func(s *sample, _ *NetworkInfo) { s.insert(5, NewCommand(DeallocMatrix, s.act)) }, errLifetime, "freed already"},
 
 	// Compression.
 	{"compression range", func(s *sample, _ *NetworkInfo) { s.first(CompressMatrix).Alpha = 1001 }, errCompression, "1001"},
@@ -227,7 +227,7 @@ func TestCheckAll(t *testing.T) {
 	s.remove(s.of(DeallocMatrix, s.dact))
 	s.MatrixDebugInfo[1].Cindexes = nil
 	err := Check(s.Computation, net, CheckOptions{})
-	for _, kind := range []error{errSize, ErrLifetime, errDebugInfo} {
+	for _, kind := range []error{errSize, errLifetime, errDebugInfo} {
 		if !errors.Is(err, kind) {
 			t.Errorf("%v does not mention %q", err, kind)
 		}
@@ -236,7 +236,7 @@ func TestCheckAll(t *testing.T) {
 	if !errors.As(err, &many) || len(many.Errors) != 3 {
 		t.Errorf("got %v, want three faults", err)
 	}
-	var v *Violation
+	var v *violation
 	if !errors.As(many.Errors[0], &v) || v.Command != s.at(CopyToRowsMulti, 0) || v.Text != "rows(m13(0:1, :)[0], m13(2:5, :)[3], -, m13(2:5, :)[0:1], m13(0:1, :)[1]) = 2 * m14" {
 		t.Errorf("got %+v", many.Errors[0])
 	}

@@ -73,7 +73,7 @@ func (c *Computation) Precomputed(nn *nnet3.Nnet) ([]component.Precomputed, erro
 		// An entry holds what one component computed. Two components would each need data of their
 		// own.
 		if u := user[cmd.Precomputed()]; u >= 0 && u != cmd.Component() {
-			errs = append(errs, &Violation{Kind: errComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
+			errs = append(errs, &violation{Kind: errComponent, Command: i, Text: NewPrinter(c, nil).Command(i),
 				Detail: fmt.Sprintf("precomputed indexes %d belong to component %d", cmd.Precomputed(), u)})
 			continue
 		}
