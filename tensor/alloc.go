@@ -131,12 +131,7 @@ func (op allocOp) Fold(a *fgraph.Apply) bool {
 			return false
 		}
 	}
-	for _, c := range a.Out().Clients() {
-		if c.Apply == nil {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Out().Clients(), func(c fgraph.Client) bool { return c.Apply == nil })
 }
 
 // AllocEmptyOp makes a tensor with undefined elements, of the sizes that are its inputs. Ops that

@@ -117,11 +117,7 @@ func (e Elemwise) AddTo(p *array.Program, args ...int) int {
 // Compile returns the operation as a program of one step.
 func (e Elemwise) Compile(a *fgraph.Apply) (Kernel, error) {
 	p := array.NewProgram(dtypesOf(a.Inputs())...)
-	args := make([]int, len(a.Inputs()))
-	for i := range args {
-		args[i] = i
-	}
-	p.Return(e.AddTo(p, args...))
+	p.Return(e.AddTo(p, upTo(len(a.Inputs()))...))
 	return elementwise(a, p, []int8{e.Inplace}), nil
 }
 

@@ -89,11 +89,7 @@ func pickedOf(x, v *variable, indexes []*variable, ndim int) *variable {
 	x = tensor.Subtensor(x, of...)
 	switch {
 	case len(kept) == 0:
-		order := slices.Repeat([]int{array.NewAxis}, ndim)
-		for d := range rest {
-			order = append(order, d)
-		}
-		return tensor.DimShuffle(x, order...)
+		return tensor.DimShuffle(x, append(slices.Repeat([]int{array.NewAxis}, ndim), upTo(rest)...)...)
 	case !notMore(x, kept):
 		return nil
 	}
@@ -183,10 +179,7 @@ func advancedOfDimShuffle(_ *rewrite.Context, n, a *apply) *variable {
 	if slices.Contains(order[:k], array.NewAxis) || !slices.Contains(order[k:], array.NewAxis) {
 		return nil // it picks from a new dimension, or there is none
 	}
-	after, kept := make([]int, ndim), slices.Clone(order[:k])
-	for d := range after {
-		after[d] = d
-	}
+	after, kept := upTo(ndim), slices.Clone(order[:k])
 	for _, from := range order[k:] {
 		if from == array.NewAxis {
 			after = append(after, from)

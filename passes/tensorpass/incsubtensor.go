@@ -203,11 +203,7 @@ func joinToTile(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("it joins several tensors"), nil
 	}
 	s := tensor.ShapesOf(c.Graph())
-	sizes, order := slices.Insert(slices.Clone(s.Shape(x)), axis, tensor.Int(len(in))), make([]int, ndim)
-	for d := range order {
-		order[d] = d
-	}
-	order = slices.Insert(order, axis, array.NewAxis)
+	sizes, order := slices.Insert(slices.Clone(s.Shape(x)), axis, tensor.Int(len(in))), slices.Insert(upTo(ndim), axis, array.NewAxis)
 	shape := slices.Clone(s.Shape(x))
 	shape[axis] = tensor.MapSizes(array.Mul, tensor.Int(len(in)), shape[axis])
 	return attempt(c, n, func() *variable {

@@ -238,11 +238,7 @@ func ofUnknownSize(vars []*fgraph.Variable) []*fgraph.Variable {
 	for i, v := range vars {
 		t, ok := v.Type().(tensor.Type)
 		if ok && !t.IsCSR() {
-			shape := make([]int, t.NDim())
-			for d := range shape {
-				shape[d] = tensor.Unknown
-			}
-			t = tensor.NewType(t.DType(), shape...)
+			t = tensor.NewType(t.DType(), slices.Repeat([]int{tensor.Unknown}, t.NDim())...)
 		}
 		list[i] = fgraph.NewInput(t, "")
 	}

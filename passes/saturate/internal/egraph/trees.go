@@ -120,10 +120,7 @@ func (x *extractor) live() []uint32 {
 // does (Knuth, "A generalization of Dijkstra's algorithm", 1977). If it is cancelled, some classes have none.
 func (x *extractor) settle(nodes []uint32) []uint32 {
 	g := x.g
-	node := make([]uint32, len(g.classes))
-	for c := range node {
-		node[c] = none
-	}
+	node := slices.Repeat([]uint32{none}, len(g.classes))
 	local := make([]uint32, len(g.classes)) // by class: the number + 1 that it has here
 	var classes []uint32
 	number := func(c uint32) uint32 {
@@ -185,12 +182,7 @@ func (x *extractor) settle(nodes []uint32) []uint32 {
 
 // complete reports whether all roots have a node.
 func (x *extractor) complete(node []uint32) bool {
-	for _, r := range x.roots {
-		if node[r] == none {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(x.roots, func(r uint32) bool { return node[r] == none })
 }
 
 // offer queues a class if a node makes it cheaper.
