@@ -244,6 +244,11 @@ func extremesBlocks(x *float32, blocks int, ends *[48]float32)
 //go:noescape
 func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32, blocks int)
 
+func floatSumsAVX512(src *float32, blocks int, sums *[16]float64) { panic(errNoAssembly) }
+
+//go:noescape
+func floatSumsBlocks(src *float32, blocks int, sums *[16]float64)
+
 //go:noescape
 func fmaBlocks(dst, x *float32, blocks int, alpha float32)
 

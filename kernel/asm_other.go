@@ -206,6 +206,10 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 	panic(errNoAssembly)
 }
 
+func floatSumsAVX512(src *float32, blocks int, sums *[16]float64) { panic(errNoAssembly) }
+
+func floatSumsBlocks(src *float32, blocks int, sums *[16]float64) { panic(errNoAssembly) }
+
 func fmaBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
 func geluAVX512(dst, x, t *float32, blocks int) { panic(errNoAssembly) }

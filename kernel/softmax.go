@@ -1,10 +1,6 @@
 package kernel
 
-import (
-	"math"
-
-	"github.com/nnopt/nnopt/kernel/elementary"
-)
+import "github.com/nnopt/nnopt/kernel/elementary"
 
 // SoftmaxVec sets dst to the exponentials of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.
@@ -29,14 +25,21 @@ func SoftmaxRows(dst, src []float32, n int, floor float32) {
 	var most [softmaxRows]float32
 	for rows := max(1, min(softmaxRows, softmaxElements/n)); len(src) > 0; {
 		k := min(rows, len(src)/n)
-		if n < block {
-			shortExp(dst[:k*n], src, n, &most)
-		} else {
-			for i := range k {
-				most[i] = maxVec(src[i*n:][:n])
-			}
+		for i := range k {
+			most[i] = maxVec(src[i*n:][:n])
+		}
+		if n%block == 0 || n > raggedRow {
 			for i := range k {
 				most[i] = 1 / ExpVec(dst[i*n:][:n], src[i*n:][:n], most[i])
+			}
+		} else {
+			// The end of each row would take as long as several blocks. Behind each other, rows have one end.
+			for i := range k {
+				addNumber(dst[i*n:][:n], src[i*n:][:n], -most[i])
+			}
+			ExpVec(dst[:k*n], dst[:k*n], 0)
+			for i := range k {
+				most[i] = 1 / sumOfBlocks(dst[i*n:][:n])
 			}
 		}
 		for i := range k {
@@ -46,33 +49,21 @@ func SoftmaxRows(dst, src []float32, n int, floor float32) {
 	}
 }
 
-// shortExp is maxVec and ExpVec for rows of less than a block, with the bits of that, but fills blocks. The
-// numbers of the rows become the reciprocals of the sums.
-func shortExp(dst, src []float32, n int, numbers *[softmaxRows]float32) {
-	for i := range len(dst) / n {
-		d, s, most := dst[i*n:][:n], src[i*n:][:n], float32(math.Inf(-1))
-		for _, v := range s {
-			most = max(most, v) // if it is NaN, so are the sum and all elements in any case
-		}
-		for j, v := range s {
-			d[j] = v - (most + 0)
-		}
-	}
-	ExpVec(dst, dst, 0)
+// sumOfBlocks returns the sum that ExpVec returns of what it stores.
+func sumOfBlocks(x []float32) float32 {
 	var sums [block]float64
-	for i := range len(dst) / n {
-		for j, v := range dst[i*n:][:n] {
-			sums[j] = float64(v)
-		}
-		// The others of total are zero.
-		for half, left := block/2, n; half > 0; half /= 2 {
-			for j := half; j < left; j++ {
-				sums[j-half] += sums[j]
-			}
-			left = min(left, half)
-		}
-		numbers[i] = 1 / float32(sums[0])
+	n := wholeBlocks(len(x))
+	switch { // not wide, with which sums would be on the heap
+	case n == 0:
+	case bestSet == avx512Set:
+		floatSumsAVX512(&x[0], n, &sums)
+	default:
+		floatSumsBlocks(&x[0], n, &sums)
 	}
+	for j, v := range x[n*block:] {
+		sums[j%block] += float64(v)
+	}
+	return float32(total(&sums))
 }
 
 // softmaxColumns is SoftmaxRows for many rows of less than a block, with the bits of that. Rows become columns, so that some of
@@ -121,6 +112,10 @@ const (
 	softmaxRows      = 16   // at most
 	softmaxElements  = 4096 // of those rows, at most
 	softmaxRowsAside = 64   // of less than a block
+	// raggedRow is how long a row may be, if it is no whole blocks, whose elements share blocks with those of other
+	// rows. Rows of 17, 50, 100 and 300 take 0.36, 0.47, 0.80 and 0.87 times as long as each by itself, those of 500
+	// 1.16 times (Zen 4, 2026-11-30).
+	raggedRow = 384
 )
 
 // SoftmaxDeriv sets dx to y∘(dy - Σy·dy) row by row, where y is the softmax.

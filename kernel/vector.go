@@ -298,13 +298,10 @@ func addSquares(sumsq []float64, x []float32) {
 }
 
 // total returns the sum of partial sums, adding halves until one is left.
-func total[T float32 | float64](sums *[block]T) T {
-	for half := block / 2; half > 0; half /= 2 {
-		for i := range half {
-			sums[i] += sums[i+half]
-		}
-	}
-	return sums[0]
+func total[T float32 | float64](s *[block]T) T {
+	even := ((s[0] + s[8]) + (s[4] + s[12])) + ((s[2] + s[10]) + (s[6] + s[14]))
+	odd := ((s[1] + s[9]) + (s[5] + s[13])) + ((s[3] + s[11]) + (s[7] + s[15]))
+	return even + odd
 }
 
 // maxVec returns the largest element that is not NaN, -Inf if there is none. Zero has no sign: of zeros

@@ -654,6 +654,39 @@ next:
 	VZEROUPPER
 	RET
 
+// func floatSumsBlocks(src *float32, blocks int, sums *[16]float64)
+TEXT ·floatSumsBlocks(SB), NOSPLIT, $0-24
+	MOVQ src+0(FP), DI
+	MOVQ blocks+8(FP), CX
+	MOVQ sums+16(FP), R9
+	VXORPS Y6, Y6, Y6
+	VXORPS Y7, Y7, Y7
+	VXORPS Y8, Y8, Y8
+	VXORPS Y9, Y9, Y9
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DI)(AX*1), Y0
+	VMOVUPS 32(DI)(AX*1), Y3
+	VCVTPS2PD X0, Y1
+	VCVTPS2PD X3, Y4
+	VADDPD Y1, Y6, Y6
+	VADDPD Y4, Y8, Y8
+	VEXTRACTF128 $1, Y0, X0
+	VEXTRACTF128 $1, Y3, X3
+	VCVTPS2PD X0, Y1
+	VCVTPS2PD X3, Y4
+	VADDPD Y1, Y7, Y7
+	VADDPD Y4, Y9, Y9
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VMOVUPS Y6, 0(R9)
+	VMOVUPS Y7, 32(R9)
+	VMOVUPS Y8, 64(R9)
+	VMOVUPS Y9, 96(R9)
+	VZEROUPPER
+	RET
+
 // func logSoftmaxDerivBlocks(dst, y, dy *float32, blocks int, sum float32)
 TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	MOVQ dst+0(FP), DI

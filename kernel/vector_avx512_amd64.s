@@ -1039,6 +1039,29 @@ done:
 	VZEROUPPER
 	RET
 
+// func floatSumsAVX512(src *float32, blocks int, sums *[16]float64)
+TEXT ·floatSumsAVX512(SB), NOSPLIT, $0-24
+	MOVQ src+0(FP), DI
+	MOVQ blocks+8(FP), CX
+	MOVQ sums+16(FP), R9
+	VPXORD Z20, Z20, Z20
+	VPXORD Z21, Z21, Z21
+	XORQ AX, AX
+next:
+	VMOVUPS 0(DI)(AX*1), Z0
+	VCVTPS2PD Y0, Z1
+	VADDPD Z1, Z20, Z20
+	VEXTRACTF64X4 $1, Z0, Y0
+	VCVTPS2PD Y0, Z1
+	VADDPD Z1, Z21, Z21
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VMOVUPS Z20, 0(R9)
+	VMOVUPS Z21, 64(R9)
+	VZEROUPPER
+	RET
+
 // func logSoftmaxDerivAVX512(dst, y, dy *float32, blocks int, sum float32)
 TEXT ·logSoftmaxDerivAVX512(SB), NOSPLIT, $0-36
 	MOVQ dst+0(FP), DI

@@ -553,6 +553,53 @@ next:
 	FMOVQ F10, 112(R9)
 	RET
 
+// func floatSumsBlocks(src *float32, blocks int, sums *[16]float64)
+TEXT ·floatSumsBlocks(SB), NOSPLIT, $0-24
+	MOVD src+0(FP), R0
+	MOVD blocks+8(FP), R5
+	MOVD sums+16(FP), R9
+	VMOVI $0, V3.B16
+	VMOVI $0, V4.B16
+	VMOVI $0, V5.B16
+	VMOVI $0, V6.B16
+	VMOVI $0, V7.B16
+	VMOVI $0, V8.B16
+	VMOVI $0, V9.B16
+	VMOVI $0, V10.B16
+next:
+	FMOVQ 0(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d463 // fadd v3.2d, v3.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d484 // fadd v4.2d, v4.2d, v1.2d
+	FMOVQ 16(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d4a5 // fadd v5.2d, v5.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d4c6 // fadd v6.2d, v6.2d, v1.2d
+	FMOVQ 32(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d4e7 // fadd v7.2d, v7.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d508 // fadd v8.2d, v8.2d, v1.2d
+	FMOVQ 48(R0), F0
+	WORD $0x0e617801 // fcvtl v1.2d, v0.2s
+	WORD $0x4e61d529 // fadd v9.2d, v9.2d, v1.2d
+	WORD $0x4e617801 // fcvtl2 v1.2d, v0.4s
+	WORD $0x4e61d54a // fadd v10.2d, v10.2d, v1.2d
+	ADD $64, R0
+	SUBS $1, R5
+	BNE next
+	FMOVQ F3, 0(R9)
+	FMOVQ F4, 16(R9)
+	FMOVQ F5, 32(R9)
+	FMOVQ F6, 48(R9)
+	FMOVQ F7, 64(R9)
+	FMOVQ F8, 80(R9)
+	FMOVQ F9, 96(R9)
+	FMOVQ F10, 112(R9)
+	RET
+
 // func logSoftmaxDerivBlocks(dst, y, dy *float32, blocks int, sum float32)
 TEXT ·logSoftmaxDerivBlocks(SB), NOSPLIT, $0-36
 	MOVD dst+0(FP), R0

@@ -8,12 +8,12 @@ func (g *vectors) exponentials() {
 	streams := g.chains("X", "T", "Q", "N") // then partial sums, and what all use
 	g.registers(g.firstSum()+g.sums(), "Least", "Most", "One")
 	limits := func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS most, Most; VBROADCASTSS one, One") }
-	limitsAndSums := func() {
-		limits()
+	zeros := func() {
 		for i := range g.sums() {
 			g.p("%s %s, %[2]s, %[2]s", g.zero, g.sum(i))
 		}
 	}
+	limitsAndSums := func() { limits(); zeros() }
 	storeSums := func() {
 		for i := range g.sums() {
 			g.p("VMOVUPS %s, %d(R9)", g.sum(i), i*g.width())
@@ -36,6 +36,11 @@ func (g *vectors) exponentials() {
 		before: limitsAndSums,
 		body:   func(i int) { shifted(); g.addToSums(i) },
 		after:  storeSums, streams: 4, registers: streams,
+	})
+	g.function(function{
+		name: "floatSums", params: "src *float32, blocks int, sums *[16]float64",
+		before: zeros, body: func(i int) { g.p("VMOVUPS src, X"); g.addToSums(i) }, after: storeSums,
+		streams: 1, registers: streams,
 	})
 	g.function(function{
 		name: "logSoftmaxDeriv", params: "dst, y, dy *float32, blocks int, sum float32",
