@@ -290,6 +290,12 @@ func geluAVX512(dst, x, t *float32, blocks int)
 func geluBlocks(dst, x, t *float32, blocks int)
 
 //go:noescape
+func geluOfAVX512(dst, x *float32, blocks int, root, factor float32)
+
+//go:noescape
+func geluOfBlocks(dst, x *float32, blocks int, root, factor float32)
+
+//go:noescape
 func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
 
 //go:noescape

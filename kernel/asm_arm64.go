@@ -257,6 +257,11 @@ func geluAVX512(dst, x, t *float32, blocks int) { panic(errNoAssembly) }
 //go:noescape
 func geluBlocks(dst, x, t *float32, blocks int)
 
+func geluOfAVX512(dst, x *float32, blocks int, root, factor float32) { panic(errNoAssembly) }
+
+//go:noescape
+func geluOfBlocks(dst, x *float32, blocks int, root, factor float32)
+
 //go:noescape
 func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32)
 

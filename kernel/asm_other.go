@@ -216,6 +216,10 @@ func geluAVX512(dst, x, t *float32, blocks int) { panic(errNoAssembly) }
 
 func geluBlocks(dst, x, t *float32, blocks int) { panic(errNoAssembly) }
 
+func geluOfAVX512(dst, x *float32, blocks int, root, factor float32) { panic(errNoAssembly) }
+
+func geluOfBlocks(dst, x *float32, blocks int, root, factor float32) { panic(errNoAssembly) }
+
 func hardSigmoidBlocks(dst, x *float32, blocks int, slope, offset, lo, hi float32) {
 	panic(errNoAssembly)
 }

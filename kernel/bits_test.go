@@ -162,6 +162,7 @@ func mapBits(c *kerneltest.Checksums) {
 			"FHardSwish":     func() { HardSwishVec(dst, wide, 1.0/6, 0.5, 0, 1) },
 			"FNeg":           func() { Float32Map("neg")(dst, wide, nil) },
 			"FGELU":          func() { GELUVec(dst, x, wide) },
+			"FGELUOf":        func() { GELUOfVec(dst, wide, math.Sqrt2, 0.5) },
 			"FErfc":          func() { Float32Map("erfc")(dst, wide, nil) },
 			"AddMulVec":      func() { AddMulVec(copyOf(dst, z), x, y) },
 			"MulAddVec":      func() { MulAddVec(dst, x, y, z) },

@@ -89,6 +89,7 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"HardSigmoidVec":  func(a *arena, rows, cols int) { HardSigmoidVec(a.out(cols), a.in(cols), 0.2, 0.5, 0, 1) },
 	"LeakyReLUVec":    func(a *arena, rows, cols int) { LeakyReLUVec(a.out(cols), a.in(cols), 0.2, -0.4) },
 	"GELUVec":         func(a *arena, rows, cols int) { GELUVec(a.out(cols), a.in(cols), a.in(cols)) },
+	"GELUOfVec":       func(a *arena, rows, cols int) { GELUOfVec(a.out(cols), a.in(cols), 1.5, 0.5) },
 	"HardSwishVec":    func(a *arena, rows, cols int) { HardSwishVec(a.out(cols), a.in(cols), 0.2, 0.5, 0, 1) },
 	"TanhVec":         func(a *arena, rows, cols int) { TanhVec(a.out(cols), a.in(cols)) },
 	"TanhDerivVec":    func(a *arena, rows, cols int) { TanhDerivVec(a.out(cols), a.in(cols), a.in(cols)) },

@@ -182,6 +182,18 @@ func GELUVec(dst, x, t []float32) {
 	}
 }
 
+// GELUOfVec sets dst to x·erfc(-x/root)·factor, element by element: with √2 and 0.5, the Gaussian error linear unit.
+// Each operation is rounded by itself.
+func GELUOfVec(dst, x []float32, root, factor float32) {
+	dst, n := head(dst, len(x)), wholeBlocks(len(x))
+	if n > 0 {
+		wide(geluOfAVX512, geluOfBlocks)(&dst[0], &x[0], n, root, factor)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = float32(x[i]*erfc(-(x[i]/root))) * factor
+	}
+}
+
 // HardSigmoidVec sets dst to max(lo, min(hi, slope·x + offset)). The offset is not zero, so that the
 // sum is no negative zero. NaN stays.
 func HardSigmoidVec(dst, x []float32, slope, offset, lo, hi float32) {

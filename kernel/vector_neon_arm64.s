@@ -941,7 +941,6 @@ TEXT ·erfcBlocks(SB), NOSPLIT, $0-24
 	FMOVQ 144(R7), F27
 	FMOVQ 208(R7), F12
 	FMOVQ 272(R7), F13
-	FMOVQ 176(R7), F14
 next:
 	FMOVQ 0(R1), F2
 	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
@@ -951,10 +950,11 @@ next:
 	VMOV V0.B16, V3.B16
 	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
 	VMOV V18.B16, V4.B16
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
 	VMOV V30.B16, V4.B16
-	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
 	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
 	VMOV V19.B16, V1.B16
 	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
@@ -973,9 +973,9 @@ next:
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
 	FMOVQ 160(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
-	VMOV V14.B16, V5.B16
+	FMOVQ 176(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
 	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
 	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
@@ -1019,10 +1019,11 @@ next:
 	VMOV V0.B16, V3.B16
 	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
 	VMOV V18.B16, V4.B16
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
 	VMOV V30.B16, V4.B16
-	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
 	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
 	VMOV V19.B16, V1.B16
 	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
@@ -1041,9 +1042,9 @@ next:
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
 	FMOVQ 160(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
-	VMOV V14.B16, V5.B16
+	FMOVQ 176(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
 	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
 	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
@@ -1087,10 +1088,11 @@ next:
 	VMOV V0.B16, V3.B16
 	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
 	VMOV V18.B16, V4.B16
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
 	VMOV V30.B16, V4.B16
-	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
 	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
 	VMOV V19.B16, V1.B16
 	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
@@ -1109,9 +1111,9 @@ next:
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
 	FMOVQ 160(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
-	VMOV V14.B16, V5.B16
+	FMOVQ 176(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
 	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
 	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
@@ -1155,10 +1157,11 @@ next:
 	VMOV V0.B16, V3.B16
 	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
 	VMOV V18.B16, V4.B16
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
 	VMOV V30.B16, V4.B16
-	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
 	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
 	VMOV V19.B16, V1.B16
 	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
@@ -1177,9 +1180,9 @@ next:
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
 	FMOVQ 160(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
-	VMOV V14.B16, V5.B16
+	FMOVQ 176(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
 	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
 	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
@@ -1242,7 +1245,6 @@ TEXT ·geluBlocks(SB), NOSPLIT, $0-32
 	FMOVQ 144(R7), F27
 	FMOVQ 208(R7), F12
 	FMOVQ 272(R7), F13
-	FMOVQ 176(R7), F14
 next:
 	FMOVQ 0(R2), F2
 	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
@@ -1253,10 +1255,11 @@ next:
 	VMOV V0.B16, V3.B16
 	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
 	VMOV V18.B16, V4.B16
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
 	VMOV V30.B16, V4.B16
-	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
 	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
 	VMOV V19.B16, V1.B16
 	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
@@ -1275,9 +1278,9 @@ next:
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
 	FMOVQ 160(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
-	VMOV V14.B16, V5.B16
+	FMOVQ 176(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
 	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
 	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
@@ -1324,10 +1327,11 @@ next:
 	VMOV V0.B16, V3.B16
 	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
 	VMOV V18.B16, V4.B16
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
 	VMOV V30.B16, V4.B16
-	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
 	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
 	VMOV V19.B16, V1.B16
 	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
@@ -1346,9 +1350,9 @@ next:
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
 	FMOVQ 160(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
-	VMOV V14.B16, V5.B16
+	FMOVQ 176(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
 	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
 	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
@@ -1395,10 +1399,11 @@ next:
 	VMOV V0.B16, V3.B16
 	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
 	VMOV V18.B16, V4.B16
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
 	VMOV V30.B16, V4.B16
-	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
 	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
 	VMOV V19.B16, V1.B16
 	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
@@ -1417,9 +1422,9 @@ next:
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
 	FMOVQ 160(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
-	VMOV V14.B16, V5.B16
+	FMOVQ 176(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
 	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
 	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
@@ -1466,10 +1471,11 @@ next:
 	VMOV V0.B16, V3.B16
 	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
 	VMOV V18.B16, V4.B16
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
 	VMOV V30.B16, V4.B16
-	WORD $0x6e24fdc4 // fdiv v4.4s, v14.4s, v4.4s
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
 	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
 	VMOV V19.B16, V1.B16
 	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
@@ -1488,9 +1494,9 @@ next:
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
 	FMOVQ 160(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
-	VMOV V14.B16, V30.B16
+	FMOVQ 176(R7), F30
 	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
-	VMOV V14.B16, V5.B16
+	FMOVQ 176(R7), F5
 	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
 	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
 	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
@@ -1531,6 +1537,333 @@ next:
 	ADD $64, R0
 	ADD $64, R1
 	ADD $64, R2
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func geluOfBlocks(dst, x *float32, blocks int, root, factor float32)
+TEXT ·geluOfBlocks(SB), NOSPLIT, $0-32
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	FMOVS root+24(FP), F29
+	VDUP V29.S[0], V29.S4
+	FMOVS factor+28(FP), F28
+	VDUP V28.S[0], V28.S4
+	MOVD $consts<>(SB), R7
+	FMOVQ 672(R7), F16
+	FMOVQ 688(R7), F17
+	FMOVQ 256(R7), F18
+	FMOVQ 48(R7), F19
+	FMOVQ 0(R7), F20
+	FMOVQ 16(R7), F21
+	FMOVQ 32(R7), F22
+	FMOVQ 80(R7), F23
+	FMOVQ 96(R7), F24
+	FMOVQ 112(R7), F25
+	FMOVQ 128(R7), F26
+	FMOVQ 144(R7), F27
+	FMOVQ 208(R7), F12
+	FMOVQ 272(R7), F13
+next:
+	FMOVQ 0(R1), F2
+	WORD $0x6e3dfc42 // fdiv v2.4s, v2.4s, v29.4s
+	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
+	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	FMOVQ 176(R7), F30
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	FMOVQ 176(R7), F30
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 176(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ 0(R1), F30
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	WORD $0x6e3cdca5 // fmul v5.4s, v5.4s, v28.4s
+	FMOVQ F5, 0(R0)
+	FMOVQ 16(R1), F2
+	WORD $0x6e3dfc42 // fdiv v2.4s, v2.4s, v29.4s
+	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
+	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	FMOVQ 176(R7), F30
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	FMOVQ 176(R7), F30
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 176(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ 16(R1), F30
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	WORD $0x6e3cdca5 // fmul v5.4s, v5.4s, v28.4s
+	FMOVQ F5, 16(R0)
+	FMOVQ 32(R1), F2
+	WORD $0x6e3dfc42 // fdiv v2.4s, v2.4s, v29.4s
+	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
+	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	FMOVQ 176(R7), F30
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	FMOVQ 176(R7), F30
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 176(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ 32(R1), F30
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	WORD $0x6e3cdca5 // fmul v5.4s, v5.4s, v28.4s
+	FMOVQ F5, 32(R0)
+	FMOVQ 48(R1), F2
+	WORD $0x6e3dfc42 // fdiv v2.4s, v2.4s, v29.4s
+	WORD $0x6e301c42 // eor v2.16b, v2.16b, v16.16b
+	WORD $0x4e311c41 // and v1.16b, v2.16b, v17.16b
+	WORD $0x4eadf421 // fmin v1.4s, v1.4s, v13.4s
+	WORD $0x6e21dc20 // fmul v0.4s, v1.4s, v1.4s
+	WORD $0x6e301c00 // eor v0.16b, v0.16b, v16.16b
+	VMOV V0.B16, V3.B16
+	WORD $0x4e21cc23 // fmla v3.4s, v1.4s, v1.4s
+	VMOV V18.B16, V4.B16
+	FMOVQ 176(R7), F30
+	WORD $0x4e24cc3e // fmla v30.4s, v1.4s, v4.4s
+	VMOV V30.B16, V4.B16
+	FMOVQ 176(R7), F5
+	WORD $0x6e24fca4 // fdiv v4.4s, v5.4s, v4.4s
+	WORD $0x4e2cf400 // fmax v0.4s, v0.4s, v12.4s
+	VMOV V19.B16, V1.B16
+	WORD $0x4e34cc01 // fmla v1.4s, v0.4s, v20.4s
+	WORD $0x4eb3d425 // fsub v5.4s, v1.4s, v19.4s
+	WORD $0x4eb5cca0 // fmls v0.4s, v5.4s, v21.4s
+	WORD $0x4eb6cca0 // fmls v0.4s, v5.4s, v22.4s
+	WORD $0x4ea3d400 // fsub v0.4s, v0.4s, v3.4s
+	VMOV V23.B16, V30.B16
+	VMOV V24.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V25.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	VMOV V26.B16, V5.B16
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	VMOV V27.B16, V30.B16
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 160(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	FMOVQ 176(R7), F30
+	WORD $0x4e20ccbe // fmla v30.4s, v5.4s, v0.4s
+	FMOVQ 176(R7), F5
+	WORD $0x4e20cfc5 // fmla v5.4s, v30.4s, v0.4s
+	WORD $0x4f3f0420 // sshr v0.4s, v1.4s, #1
+	WORD $0x6ea08421 // sub v1.4s, v1.4s, v0.4s
+	WORD $0x4f375421 // shl v1.4s, v1.4s, #23
+	WORD $0x4f375400 // shl v0.4s, v0.4s, #23
+	WORD $0x6e21dca5 // fmul v5.4s, v5.4s, v1.4s
+	WORD $0x6e25dc00 // fmul v0.4s, v0.4s, v5.4s
+	FMOVQ 432(R7), F30
+	FMOVQ 416(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 400(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 384(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 368(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 352(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 336(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 320(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	FMOVQ 304(R7), F30
+	WORD $0x4e24ccbe // fmla v30.4s, v5.4s, v4.4s
+	FMOVQ 288(R7), F5
+	WORD $0x4e24cfc5 // fmla v5.4s, v30.4s, v4.4s
+	WORD $0x6e24dca5 // fmul v5.4s, v5.4s, v4.4s
+	WORD $0x6e20dca5 // fmul v5.4s, v5.4s, v0.4s
+	WORD $0x4e301c41 // and v1.16b, v2.16b, v16.16b
+	WORD $0x6e211ca5 // eor v5.16b, v5.16b, v1.16b
+	WORD $0x4f210442 // sshr v2.4s, v2.4s, #31
+	FMOVQ 192(R7), F30
+	WORD $0x4e3e1c42 // and v2.16b, v2.16b, v30.16b
+	WORD $0x4e22d4a5 // fadd v5.4s, v5.4s, v2.4s
+	FMOVQ 48(R1), F30
+	WORD $0x6e3edca5 // fmul v5.4s, v5.4s, v30.4s
+	WORD $0x6e3cdca5 // fmul v5.4s, v5.4s, v28.4s
+	FMOVQ F5, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
 	SUBS $1, R5
 	BNE next
 	RET

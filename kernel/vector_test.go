@@ -33,6 +33,7 @@ var vectorFuncs = []struct {
 	{"leaky ReLU", func(dst, x, y, z []float32) { LeakyReLUVec(dst, x, 0.2, -0.4) }},
 	{"map neg", func(dst, x, y, z []float32) { Float32Map("neg")(dst, x, nil) }},
 	{"gelu", func(dst, x, y, z []float32) { GELUVec(dst, x, y) }},
+	{"gelu of", func(dst, x, y, z []float32) { GELUOfVec(dst, x, math.Sqrt2, 0.5) }},
 	{"layer norm", func(dst, x, y, z []float32) { LayerNormRows(dst, x, max(1, len(x)), y, z, 5, 1e-5) }},
 	{"layer norm of seven rows", func(dst, x, y, z []float32) {
 		n := len(x) / 7

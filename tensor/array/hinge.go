@@ -8,7 +8,7 @@ import (
 )
 
 // A hinge is a function of float32s that consists of straight lines, or x times one; or what GELU comes
-// to, x·erfc(-t); or what quantizes. One instruction with a hinge takes the place of several, which would go through the
+// to, x·erfc(-t) or x·erfc(-x/root)·factor; or what quantizes. One instruction with a hinge takes the place of several, which would go through the
 // block one by one. It has their bits.
 type hinge struct {
 	kind                  hingeKind
@@ -22,6 +22,7 @@ const (
 	hardSwish                    // x times that
 	leakyReLU                    // max(max(x, slope·x), lo)
 	gelu                         // x·erfc(-t), of two arguments
+	geluOf                       // x·erfc(-x/slope)·offset
 	codes                        // min(hi, max(lo, round(x/scale) + zero)) as bytes, of three arguments
 )
 
@@ -40,6 +41,8 @@ func (in *instr) runHinge(l []lane, n int) {
 	switch h.kind {
 	case gelu:
 		kernel.GELUVec(dst, x, l[in.args[1]].f)
+	case geluOf:
+		kernel.GELUOfVec(dst, x, h.slope, h.offset)
 	case hardSigmoid:
 		kernel.HardSigmoidVec(dst, x, h.slope, h.offset, h.lo, h.hi)
 	case hardSwish:
@@ -174,7 +177,7 @@ func (f *folding) leaky(i int) (steps []int, h *hinge, x int32) {
 	return steps, h, x
 }
 
-// gelu is match for x·erfc(-t): it returns the instruction with the hinge, but for its result.
+// gelu is match for x·erfc(-t), of any t or of x divided by a constant: it returns the instruction with the hinge, but for its result.
 func (f *folding) gelu(i int) (steps []int, in instr) {
 	neg := f.p.code[i]
 	if neg.op != Neg || neg.typ != Float32 {
@@ -193,7 +196,21 @@ func (f *folding) gelu(i int) (steps []int, in instr) {
 	if x == tail {
 		x = f.p.code[last].args[1]
 	}
-	return []int{i, k, last}, instr{typ: Float32, args: [maxArgs]int32{x, neg.args[0]}, numArgs: 2, hinge: &hinge{kind: gelu}}
+	steps, t := []int{i, k, last}, neg.args[0]
+	div := slices.IndexFunc(f.p.code, func(in instr) bool { return in.dst == t && in.op == TrueDiv && in.args[0] == x })
+	if div >= 0 && f.uses[t] == 1 {
+		if _, root, ok := f.withConstant(f.p.code[div]); ok {
+			h := &hinge{kind: geluOf, slope: root, offset: 1}
+			steps = append([]int{div}, steps...)
+			if half := f.reader(f.p.code[last].dst, last); half >= 0 && f.p.code[half].op == Mul {
+				if _, factor, ok := f.withConstant(f.p.code[half]); ok {
+					h.offset, steps = factor, append(steps, half)
+				}
+			}
+			return steps, instr{typ: Float32, args: [maxArgs]int32{x}, numArgs: 1, hinge: h}
+		}
+	}
+	return steps, instr{typ: Float32, args: [maxArgs]int32{x, t}, numArgs: 2, hinge: &hinge{kind: gelu}}
 }
 
 // codes is match for min(hi, max(lo, round(x/scale) + zero)) as bytes, in this order: it returns the instruction with the

@@ -83,16 +83,23 @@ func TestGELU(t *testing.T) {
 	}{
 		{"gelu", func(p *array.Program, t int) int {
 			return p.Append(array.Mul, 0, p.Append(array.Erfc, p.Append(array.Neg, t)))
-		}, 2},
+		}, 1},
 		{"other order", func(p *array.Program, t int) int {
 			return p.Append(array.Mul, p.Append(array.Erfc, p.Append(array.Neg, t)), 0)
-		}, 2},
+		}, 1},
+		{"halved", func(p *array.Program, t int) int {
+			y := p.Append(array.Mul, 0, p.Append(array.Erfc, p.Append(array.Neg, t)))
+			return p.Append(array.Mul, p.Constant(array.Full(array.Float32, 0.5)), y)
+		}, 1},
+		{"t is read again", func(p *array.Program, t int) int {
+			return p.Append(array.Add, t, p.Append(array.Mul, 0, p.Append(array.Erfc, p.Append(array.Neg, t))))
+		}, 3},
 		{"times t", func(p *array.Program, t int) int {
 			return p.Append(array.Mul, p.Append(array.Erfc, p.Append(array.Neg, t)), t)
 		}, 2},
 		{"more follows", func(p *array.Program, t int) int {
 			return p.Append(array.Sqr, p.Append(array.Mul, p.Append(array.Erfc, p.Append(array.Neg, t)), 0))
-		}, 3},
+		}, 2},
 		{"no negation", func(p *array.Program, t int) int { return p.Append(array.Mul, 0, p.Append(array.Erfc, t)) }, 3},
 		{"the square", func(p *array.Program, t int) int {
 			e := p.Append(array.Erfc, p.Append(array.Neg, t))

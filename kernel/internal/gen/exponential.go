@@ -198,28 +198,30 @@ func (g *vectors) chains(names ...string) func(stream int) {
 	}
 }
 
-// erfc is erfc for vectors, and x times that of -t, see GELUVec. It has no sums, whose registers it uses: constants have those from
-// firstHoisted on.
+// erfc is erfc for vectors, and x times that of -t or of -x/root, see GELUVec and GELUOfVec. It has no sums, whose
+// registers it uses: constants have those from firstHoisted on.
 func (g *vectors) erfc() {
 	streams := g.chains("X", "T", "Arg", "Low", "Arm", "Q", "N")
 	if g.lanes == 16 {
-		g.registers(24, "Least", "Wide", "One")
+		g.registers(24, "Least", "Wide")
 	} else {
-		g.registers(12, "Least", "Wide", "One")
+		g.registers(12, "Least", "Wide")
 	}
+	g.names["One"] = g.constant("one") // which leaves AVX2 two registers for numbers
 	for _, f := range []struct{ name, params, load, store string }{
 		{"erfc", "dst, src *float32, blocks int", "VMOVUPS src, Arg", "VMOVUPS Q, dst"},
 		{"gelu", "dst, x, t *float32, blocks int", "VMOVUPS t, Arg; XOR  sign, Arg, Arg", "VMULPS x, Q, Q; VMOVUPS Q, dst"},
+		{"geluOf", "dst, x *float32, blocks int, root, factor float32", "VMOVUPS x, Arg; VDIVPS root, Arg, Arg; XOR  sign, Arg, Arg", "VMULPS x, Q, Q; VMULPS factor, Q, Q; VMOVUPS Q, dst"},
 	} {
 		g.function(function{
 			name: f.name, params: f.params,
-			before: func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS wide, Wide; VBROADCASTSS one, One") },
+			before: func() { g.p("VBROADCASTSS least, Least; VBROADCASTSS wide, Wide") },
 			body: func(int) {
 				g.p("%s; AND  abs, Arg, T", f.load)
 				g.bound("MINPS", "Wide", "T")
 				// The square as two float32s: -X and Low.
 				g.p("VMULPS T, T, X; XOR  sign, X, X; VMOVUPS X, Low; VFMADD231PS T, T, Low")
-				g.p("VMOVUPS half, Arm; VFMADD213PS One, T, Arm; VDIVPS Arm, One, Arm")
+				g.p("VMOVUPS half, Arm; VFMADD213PS One, T, Arm; VMOVUPS One, Q; VDIVPS Arm, Q, Arm")
 				g.bound("MAXPS", "Least", "X")
 				g.reduce("magicTwice")
 				g.p("VSUBPS Low, X, X")
