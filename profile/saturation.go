@@ -48,8 +48,6 @@ func (r *Recorder) SetSaturation(s *Saturation) {
 }
 
 // time returns the time in the phases.
-func (s *Saturation) time() time.Duration { return s.Match + s.Apply + s.Rebuild + s.Extract }
-
 func (l *SaturationLap) time() time.Duration { return l.Match + l.Apply + l.Rebuild }
 
 func (s *Saturation) clone() *Saturation {
