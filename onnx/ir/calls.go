@@ -429,21 +429,6 @@ func (c *contraction) contracted(order []*fgraph.Apply) (*fgraph.FunctionGraph, 
 	return fgraph.NewInOrder(inputs, now.of(c.graph.Outputs()), applies, c.For())
 }
 
-// A copied has what variables of a graph are in a copy.
-type copied map[*fgraph.Variable]*fgraph.Variable
-
-// of returns what variables are in the copy. Constants become copies when somebody asks.
-func (c copied) of(list []*fgraph.Variable) []*fgraph.Variable {
-	values := make([]*fgraph.Variable, len(list))
-	for i, v := range list {
-		if c[v] == nil {
-			c[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
-		}
-		values[i] = c[v]
-	}
-	return values
-}
-
 // callOp returns the op of a call. It has the effects of what the call became.
 func (c *contraction) callOp(gr *group) *Op {
 	op := *c.nodes[gr.call.first].op

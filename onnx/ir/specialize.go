@@ -120,3 +120,18 @@ func (sp *specializing) body(b *Body, captured []*fgraph.Variable) (*fgraph.Func
 	}
 	return sp.graph(b.Graph, inputs, sp.source.For())
 }
+
+// A copied has what variables of a graph are in a copy.
+type copied map[*fgraph.Variable]*fgraph.Variable
+
+// of returns what variables are in the copy. Constants become copies when somebody asks.
+func (c copied) of(list []*fgraph.Variable) []*fgraph.Variable {
+	values := make([]*fgraph.Variable, len(list))
+	for i, v := range list {
+		if c[v] == nil {
+			c[v] = fgraph.NewConstant(v.Type(), v.Data(), v.Name())
+		}
+		values[i] = c[v]
+	}
+	return values
+}

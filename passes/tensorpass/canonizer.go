@@ -366,23 +366,6 @@ func (z *canonizer) transform(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, z.join(num, den, out), n.Inputs()...)
 }
 
-// divideByAbs rewrites x/|x| as the sign of x. It leaves integers alone: the absolute value of the
-// smallest one is itself.
-func divideByAbs(num, den []*variable, _ *variable) ([]*variable, []*variable) {
-	for i := 0; i < len(den); i++ {
-		a := elem(den[i], array.Abs)
-		if a == nil || !isFloat(den[i]) {
-			continue
-		}
-		if k := slices.Index(num, a.Inputs()[0]); k >= 0 {
-			num, den = slices.Clone(num), slices.Delete(slices.Clone(den), i, i+1)
-			num[k] = tensor.Map(array.Sgn, num[k])
-			i--
-		}
-	}
-	return num, den
-}
-
 // nested reports whether v is a term of client that can be expanded without computing more: client
 // is its only reader, of the same family, and computes elements of the same type and in the same
 // number. client may be nil.

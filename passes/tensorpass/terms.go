@@ -295,3 +295,20 @@ func (z *canonizer) constantsOfSizes(num, den []*variable, out *variable) ([]*va
 	// A number that is too long to be seen as one would be taken apart, and made again, for ever.
 	return append([]*variable{total}, restNum...), restDen, ofSizes(total)
 }
+
+// divideByAbs rewrites x/|x| as the sign of x. It leaves integers alone: the absolute value of the
+// smallest one is itself.
+func divideByAbs(num, den []*variable, _ *variable) ([]*variable, []*variable) {
+	for i := 0; i < len(den); i++ {
+		a := elem(den[i], array.Abs)
+		if a == nil || !isFloat(den[i]) {
+			continue
+		}
+		if k := slices.Index(num, a.Inputs()[0]); k >= 0 {
+			num, den = slices.Clone(num), slices.Delete(slices.Clone(den), i, i+1)
+			num[k] = tensor.Map(array.Sgn, num[k])
+			i--
+		}
+	}
+	return num, den
+}

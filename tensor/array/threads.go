@@ -361,39 +361,6 @@ func (ws *Workspace) sharedProducts(c, a, b *Array) error {
 	})
 }
 
-// gemvArgs are those of a product of a matrix and a vector of which some elements are computed at a time.
-type gemvArgs struct {
-	alpha, beta float64
-	a, x, y     Array
-}
-
-// gemv is gemvOf, by several threads if that is worth it.
-func (ws *Workspace) gemv(alpha float64, a, x *Array, beta float64, y *Array) {
-	t := ws.Threads
-	parts := 1
-	if t != nil {
-		parts = min(t.Parts(time.Duration(a.Len()*a.dtype.Size())*gemvWork/1000), a.shape[0]/gemvUnit)
-	}
-	if parts <= 1 {
-		gemvOf(alpha, a, x, beta, y)
-		return
-	}
-	ws.crewOf().vector.run(ws, min(parts, 2*t.Size()), a.shape[0], gemvUnit, gemvArgs{alpha, beta, *a, *x, *y}, gemvSome)
-}
-
-const (
-	gemvWork = 40 // for a byte of the matrix, in picoseconds
-	gemvUnit = 4  // rows
-)
-
-// gemvSome computes some elements.
-func gemvSome(ws *Workspace, p *gemvArgs, first, next int) error {
-	a, x, y := &ws.headers[0], &ws.headers[1], &ws.headers[2]
-	*a, *x, *y = p.a.stretch(0, first, next), p.x, p.y.stretch(0, first, next)
-	gemvOf(p.alpha, a, x, p.beta, y)
-	return nil
-}
-
 // partsOf returns in how many parts to divide work on n things, at multiples of unit, that takes one
 // thread some picoseconds: 1 if that is not worth it.
 func (ws *Workspace) partsOf(picoseconds, n, unit int) int {
