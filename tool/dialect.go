@@ -46,9 +46,9 @@ type Dialect struct {
 	// Domain returns what the machine that checks rules needs to know. types says what types the
 	// names of patterns have.
 	Domain func(types string) (rulecheck.Domain, error)
-	// Terms returns the types of variables of terms that are like those of graphs, as Domain takes them. Without it, they
-	// are the default of the domain.
-	Terms func(graphs []*fgraph.FunctionGraph) string
+	// Element returns the type of the elements of a type, as Domain takes it. Without it, the search for rules in graphs
+	// takes the default of the domain, and variables of any type.
+	Element func(fgraph.Type) string
 	// Rules lists the rules among the entries of a database that the machine can check. Without it,
 	// they are those of [Config.TextRules].
 	Rules func(cfg *Config, entries []optdb.Listing) []rulecheck.Entry

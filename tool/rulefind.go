@@ -1,9 +1,11 @@
 package tool
 
 import (
+	"cmp"
 	"context"
 	"flag"
 	"io"
+	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -203,9 +205,8 @@ func (f *ruleFlags) terms(ctx context.Context, c *Console, d *Dialect, o *rulefi
 				return err
 			}
 		}
-		o.Allowed = occurring(graphs, d.vocabulary(), o)
-		if o.Types == "" && d.Terms != nil {
-			o.Types = d.Terms(graphs)
+		o.Allowed = occurring(graphs, d, o)
+		if o.Types != "" {
 			c.Say("variables: %s", o.Types)
 		}
 		c.Say("ops: %s", strings.Join(o.Ops, ", "))
@@ -233,28 +234,69 @@ type namer interface {
 	RuleName(op fgraph.Op) string
 }
 
-// An edge is an op that reads another one.
-type edge struct{ reader, read string }
+// A read is an op, and what is at its input of a number: an op, or elements of a type.
+type read struct {
+	reader  string
+	input   int
+	op, typ string
+}
 
-// occurring returns which applies terms may have: those whose op reads ops as in graphs. It sets the ops
-// unless there are some.
-func occurring(graphs []*fgraph.FunctionGraph, v pattern.Vocabulary, o *rulefind.Options) func(*fgraph.Apply) bool {
-	edges := make(map[edge]bool)
-	given := len(o.Ops) > 0
+// reads returns what an apply reads. Inputs of an op that commutes are alike.
+func (d *Dialect) reads(a *fgraph.Apply, v pattern.Vocabulary) iter.Seq2[*fgraph.Variable, read] {
+	name, called := names(a.Op(), v)
+	op, _ := v.Operator(called)
+	return func(yield func(*fgraph.Variable, read) bool) {
+		for i, in := range a.Inputs() {
+			r := read{reader: name, input: i, typ: d.element(in)}
+			if op.Commutes {
+				r.input = 0
+			}
+			if !yield(in, r) {
+				return
+			}
+		}
+	}
+}
+
+// element returns the type of the elements of a variable, or "" if the dialect has none.
+func (d *Dialect) element(v *fgraph.Variable) string {
+	if d.Element == nil {
+		return ""
+	}
+	return d.Element(v.Type())
+}
+
+// names returns what an op prints, and what rules call it.
+func names(op fgraph.Op, v pattern.Vocabulary) (name, called string) {
+	if n, ok := v.(namer); ok {
+		return op.String(), n.RuleName(op)
+	}
+	return op.String(), op.String()
+}
+
+// occurring returns which applies terms may have: those whose op reads ops, and elements, as in graphs. It sets the ops
+// and the type of variables unless there are some.
+func occurring(graphs []*fgraph.FunctionGraph, d *Dialect, o *rulefind.Options) func(*fgraph.Apply) bool {
+	v, given := d.vocabulary(), len(o.Ops) > 0
+	seen := make(map[read]bool)
+	count, most := make(map[string]int), ""
 	for _, g := range graphs {
 		for a := range g.Ordered() {
-			name := a.Op().String()
-			called := name
-			if n, ok := v.(namer); ok {
-				called = n.RuleName(a.Op())
-			}
+			_, called := names(a.Op(), v)
 			if op, ok := v.Operator(called); ok && !given && op.Make != nil && !slices.Contains(o.Ops, called) {
 				o.Ops = append(o.Ops, called)
 			}
-			for _, in := range a.Inputs() {
+			t := d.element(a.Outputs()[0])
+			if count[t]++; count[t] > count[most] {
+				most = t
+			}
+			for in, r := range d.reads(a, v) {
+				seen[r] = true
+				r.typ = ""
 				// Terms of scalars have no views, such as those that make a vector a row.
 				for b := in.Owner(); b != nil; b = b.Inputs()[0].Owner() {
-					edges[edge{name, b.Op().String()}] = true
+					r.op = b.Op().String()
+					seen[r] = true
 					if v, ok := b.Op().(fgraph.Viewer); !ok || len(v.ViewMap()) == 0 {
 						break
 					}
@@ -262,9 +304,13 @@ func occurring(graphs []*fgraph.FunctionGraph, v pattern.Vocabulary, o *rulefind
 			}
 		}
 	}
+	o.Types = cmp.Or(o.Types, most)
 	return func(a *fgraph.Apply) bool {
-		for _, in := range a.Inputs() {
-			if in.Owner() != nil && !edges[edge{a.Op().String(), in.Owner().Op().String()}] {
+		for in, r := range d.reads(a, v) {
+			if in.Owner() != nil {
+				r.op, r.typ = in.Owner().Op().String(), ""
+			}
+			if !seen[r] {
 				return false
 			}
 		}

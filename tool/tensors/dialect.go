@@ -16,7 +16,6 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/internal/tune"
@@ -47,34 +46,12 @@ func Dialect(o Options) *tool.Dialect {
 		},
 		Subjects: o.subjects,
 		Domain:   o.domain,
-		Terms:    terms,
+		Element:  func(t fgraph.Type) string { return t.(tensor.Type).DType().String() },
 		Class:    tensorpass.Class,
 	}
 	d.Rules = func(cfg *tool.Config, entries []optdb.Listing) []rulecheck.Entry { return rules(cfg, d, entries) }
 	d.Verbs = []tool.Verb{o.exprVerb()}
 	return d
-}
-
-// terms returns the type of elements that element-wise ops read most often.
-func terms(graphs []*fgraph.FunctionGraph) string {
-	count := make(map[array.DType]int)
-	var most array.DType
-	for _, g := range graphs {
-		for a := range g.Ordered() {
-			if _, ok := a.Op().(tensor.Elemwise); ok {
-				for _, v := range a.Inputs() {
-					d := tensor.TypeOf(v).DType()
-					if count[d]++; count[d] > count[most] {
-						most = d
-					}
-				}
-			}
-		}
-	}
-	if len(count) == 0 {
-		return ""
-	}
-	return most.String()
 }
 
 func (o Options) vocabulary() pattern.Vocabulary { return tensorpass.VocabularyOf(o.Language) }
