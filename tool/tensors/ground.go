@@ -323,7 +323,7 @@ func (g *ground) kernel(a *fgraph.Apply, in []*array.Array) (tensor.Kernel, erro
 	return k, err
 }
 
-// told reports whether values tell something: a quarter of them is finite.
+// told reports whether values tell something: there are some, and a quarter of them is finite.
 func told(a *array.Array) bool {
 	finite := 0
 	for i := range a.Len() {
@@ -331,7 +331,7 @@ func told(a *array.Array) bool {
 			finite++
 		}
 	}
-	return 4*finite >= a.Len()
+	return finite > 0 && 4*finite >= a.Len()
 }
 
 // same compares values up to rounding, where both are finite, as they have to be nearly everywhere if one is.

@@ -191,6 +191,8 @@ type plan struct {
 	sizing  sizing
 	size    int // for equal; 0 means large
 	empty   bool
+	long    int // the size of dimension dim, unless 0
+	dim     int
 	times   int
 }
 
@@ -219,7 +221,11 @@ func (p plan) arguments(rng *rand.Rand, inputs []*variable) []*array.Array {
 	args := make([]*array.Array, len(inputs))
 	for i, v := range inputs {
 		t := tensor.TypeOf(v)
-		a := fill(rng, p.palette, t.DType(), p.sizing.shape(rng, t, size))
+		shape := p.sizing.shape(rng, t, size)
+		if p.long > 0 && p.dim < len(shape) && t.Shape()[p.dim] == tensor.Unknown {
+			shape[p.dim] = p.long
+		}
+		a := fill(rng, p.palette, t.DType(), shape)
 		if t.IsCSR() {
 			a = array.ToCSR(a)
 		}
