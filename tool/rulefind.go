@@ -5,7 +5,6 @@ import (
 	"context"
 	"flag"
 	"io"
-	"iter"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,8 +24,8 @@ import (
 const FindDetail = `
 "rule find" searches for rules: it enumerates terms over --ops, --vars variables of each type and --constants, tells them apart by
 values, leaves out what the database derives, and checks the rest. It prints a file of rules, those that save most first, each with
-what it saves, where it fires and where not; and progress to standard error. --from takes only terms whose ops read each other in a
-file of graphs. --complete says which of the identities the database knows, --redundant which of its rules others make superfluous.
+what it saves, where it fires and where not; and progress to standard error. --from finds what a file of graphs misses: rules that
+replace something in it. --complete says which of the identities the database knows, --redundant which of its rules others make superfluous.
 `
 
 // findFlags are the flags of rule find.
@@ -44,7 +43,7 @@ func (f *findFlags) declare(fs *flag.FlagSet) {
 	fs.IntVar(&f.options.Size, "size", 2, "find: how many ops a term has at most")
 	fs.IntVar(&f.options.Rules, "most", 0, "find: how many rules to look for, those first from which most follow; 0 is without a limit")
 	fs.DurationVar(&f.options.Time, "time", time.Minute, "find: how long to search; 0 is without a limit. A search that is not ended by it depends on its flags only")
-	fs.StringVar(&f.from, "from", "", "find: only terms whose ops occur so in this file of graphs or model, behind which its flags may follow: \"model.onnx --shape x=1x16\"")
+	fs.StringVar(&f.from, "from", "", "find: only rules that replace something in this file of graphs or model, behind which its flags may follow: \"model.onnx --shape x=1x16\"")
 	fs.StringVar(&f.query, "known", DefaultQuery, "find: leave out what this query of the database finds, and what its rules derive; none for nothing")
 	fs.BoolVar(&f.complete, "complete", false, "find: print which of the identities are known, and the cheapest that are not, in place of rules")
 	fs.BoolVar(&f.redundant, "redundant", false, "find: print the rules of the database that others make superfluous")
@@ -205,7 +204,7 @@ func (f *ruleFlags) terms(ctx context.Context, c *Console, d *Dialect, o *rulefi
 				return err
 			}
 		}
-		o.Allowed = occurring(graphs, d, o)
+		within(ctx, graphs, d, o)
 		if o.Types != "" {
 			c.Say("variables: %s", o.Types)
 		}
@@ -234,28 +233,22 @@ type namer interface {
 	RuleName(op fgraph.Op) string
 }
 
-// A read is an op, and what is at its input of a number: an op, or elements of a type.
+// A read is an input of an op, and the type of the elements that it reads there.
 type read struct {
-	reader  string
-	input   int
-	op, typ string
+	op    string
+	input int
+	typ   string
 }
 
 // reads returns what an apply reads. Inputs of an op that commutes are alike.
-func (d *Dialect) reads(a *fgraph.Apply, v pattern.Vocabulary) iter.Seq2[*fgraph.Variable, read] {
-	name, called := names(a.Op(), v)
-	op, _ := v.Operator(called)
-	return func(yield func(*fgraph.Variable, read) bool) {
-		for i, in := range a.Inputs() {
-			r := read{reader: name, input: i, typ: d.element(in)}
-			if op.Commutes {
-				r.input = 0
-			}
-			if !yield(in, r) {
-				return
-			}
+func (d *Dialect) reads(a *fgraph.Apply, op pattern.Operator) (list []read) {
+	for i, in := range a.Inputs() {
+		if op.Commutes {
+			i = 0
 		}
+		list = append(list, read{a.Op().String(), i, d.element(in)})
 	}
+	return list
 }
 
 // element returns the type of the elements of a variable, or "" if the dialect has none.
@@ -266,55 +259,64 @@ func (d *Dialect) element(v *fgraph.Variable) string {
 	return d.Element(v.Type())
 }
 
-// names returns what an op prints, and what rules call it.
-func names(op fgraph.Op, v pattern.Vocabulary) (name, called string) {
-	if n, ok := v.(namer); ok {
-		return op.String(), n.RuleName(op)
-	}
-	return op.String(), op.String()
+// A site is an apply in a graph.
+type site struct {
+	ctx   *rewrite.Context
+	apply *fgraph.Apply
 }
 
-// occurring returns which applies terms may have: those whose op reads ops, and elements, as in graphs. It sets the ops
-// and the type of variables unless there are some.
-func occurring(graphs []*fgraph.FunctionGraph, d *Dialect, o *rulefind.Options) func(*fgraph.Apply) bool {
+// within restricts a search to what graphs miss: terms of their ops that read the types that they read there, and rules
+// that replace something in them. It sets the ops and the type of variables unless there are some.
+func within(ctx context.Context, graphs []*fgraph.FunctionGraph, d *Dialect, o *rulefind.Options) {
 	v, given := d.vocabulary(), len(o.Ops) > 0
-	seen := make(map[read]bool)
+	ruleName := func(op fgraph.Op) string {
+		if n, ok := v.(namer); ok {
+			return n.RuleName(op)
+		}
+		return op.String()
+	}
+	seen, sites := make(map[read]bool), make(map[string][]site)
 	count, most := make(map[string]int), ""
 	for _, g := range graphs {
+		ctx := rewrite.NewContext(ctx, g)
 		for a := range g.Ordered() {
-			_, called := names(a.Op(), v)
-			if op, ok := v.Operator(called); ok && !given && op.Make != nil && !slices.Contains(o.Ops, called) {
-				o.Ops = append(o.Ops, called)
+			name := ruleName(a.Op())
+			op, ok := v.Operator(name)
+			if ok && !given && op.Make != nil && !slices.Contains(o.Ops, name) {
+				o.Ops = append(o.Ops, name)
 			}
+			family, _, _ := strings.Cut(name, "{")
+			sites[family] = append(sites[family], site{ctx, a})
+			// Sizes and conditions are read by ops that compute something else.
 			t := d.element(a.Outputs()[0])
-			if count[t]++; count[t] > count[most] {
-				most = t
-			}
-			for in, r := range d.reads(a, v) {
+			for _, r := range d.reads(a, op) {
 				seen[r] = true
-				r.typ = ""
-				// Terms of scalars have no views, such as those that make a vector a row.
-				for b := in.Owner(); b != nil; b = b.Inputs()[0].Owner() {
-					r.op = b.Op().String()
-					seen[r] = true
-					if v, ok := b.Op().(fgraph.Viewer); !ok || len(v.ViewMap()) == 0 {
-						break
-					}
+				if r.typ == t {
+					count[t]++
 				}
+			}
+			if count[t] > count[most] {
+				most = t
 			}
 		}
 	}
 	o.Types = cmp.Or(o.Types, most)
-	return func(a *fgraph.Apply) bool {
-		for in, r := range d.reads(a, v) {
-			if in.Owner() != nil {
-				r.op, r.typ = in.Owner().Op().String(), ""
-			}
-			if !seen[r] {
-				return false
+	o.Allowed = func(a *fgraph.Apply) bool {
+		op, _ := v.Operator(ruleName(a.Op()))
+		return !slices.ContainsFunc(d.reads(a, op), func(r read) bool { return !seen[r] })
+	}
+	o.Occurs = func(w pattern.Rewrite) (n int) {
+		r, err := pattern.New(v, pattern.Rule{Name: "candidate", Cases: []pattern.Rewrite{w}}, pattern.Shared())
+		if err != nil {
+			return 0
+		}
+		family, _, _ := strings.Cut(w.In.Expr.(*pattern.Call).Op, "{")
+		for _, s := range sites[family] {
+			if result, err := r.Transform(s.ctx, s.apply); err == nil && !result.Empty() {
+				n++
 			}
 		}
-		return true
+		return n
 	}
 }
 

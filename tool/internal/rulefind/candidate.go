@@ -23,6 +23,7 @@ type candidate struct {
 	guarded       uint64             // the variables for which the guard of run 0 must hold
 	weight        float64            // how many it stands for
 	same          bool               // known by Options.Same
+	occurs        int                // as Options.Occurs says
 	conditions    []pattern.Guard    // of a general form
 	found         *Found             // what judge says: a rule,
 	wrong         map[string]any     // or values for which it is none
@@ -38,6 +39,11 @@ func (s *space) candidates() []*candidate {
 			c := s.candidate(p)
 			if c != nil && !seen[c.text] {
 				seen[c.text] = true
+				if s.occurs != nil {
+					if c.occurs = s.occurrences(c.rewrite); c.occurs == 0 {
+						continue
+					}
+				}
 				c.weight = weight
 				list = append(list, c)
 			}
@@ -47,6 +53,17 @@ func (s *space) candidates() []*candidate {
 	add(s.drawn, float64(s.of)/float64(max(len(s.drawn), 1)))
 	slices.SortStableFunc(list, compare)
 	return list
+}
+
+// occurrences returns how often a rewrite occurs, an equation in either direction.
+func (s *space) occurrences(w pattern.Rewrite) int {
+	if !w.Equation {
+		return s.occurs(w)
+	}
+	w.Equation = false
+	back := w
+	back.In.Expr, back.Out = w.Out, w.In.Expr
+	return s.occurs(w) + s.occurs(back)
 }
 
 // candidate turns a pair the way that saves, or makes an equation of it. It returns nil if there is

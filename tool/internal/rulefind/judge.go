@@ -185,7 +185,7 @@ func (s *search) renamed(c *candidate, values map[string]any) map[string]any {
 
 // found returns what is known of a rule.
 func (s *search) found(c *candidate, rule pattern.Rule, r rulecheck.Report) *Found {
-	f := &Found{Rule: rule, Report: r, Before: c.before, After: c.after, theorem: theorem{sides: c.sides, general: c.general, more: c.more, weight: c.size + c.literals, cost: c.before + c.after}}
+	f := &Found{Rule: rule, Report: r, Before: c.before, After: c.after, Occurs: c.occurs, theorem: theorem{sides: c.sides, general: c.general, more: c.more, weight: c.size + c.literals, cost: c.before + c.after}}
 	var types []string
 	for _, v := range c.vars {
 		if t := fmt.Sprint(v.Type()); !slices.Contains(types, t) {

@@ -34,8 +34,10 @@ type Options struct {
 	// equal, such as an optimizer. Both may be nil.
 	Known []rewrite.NodeRewriter
 	Same  func(ctx context.Context, left, right *fgraph.Variable) bool
-	// Allowed restricts the applies of terms. It may be nil.
+	// Allowed restricts the applies of terms, and Occurs says how often a rewrite replaces something: no rule is looked for
+	// that does not. Both may be nil.
 	Allowed func(*fgraph.Apply) bool
+	Occurs  func(pattern.Rewrite) int
 	// Most bounds the candidates: half of them are the smallest, the others are drawn; 10000 by default.
 	Most int
 	// Rules bounds the rules if it is not 0: those of which most candidates are instances are found first.
@@ -65,6 +67,7 @@ type Found struct {
 	Report rulecheck.Report
 	// Before and After are what both sides cost.
 	Before, After float64
+	Occurs        int // as Options.Occurs says
 	// Proved says that both sides were compared for all values of the types in Types.
 	Proved bool
 	Types  string
@@ -77,6 +80,9 @@ type Found struct {
 
 // Sides returns both sides of an instance of the rule, over inputs.
 func (f *Found) Sides() [2]*fgraph.Variable { return f.sides }
+
+// saves returns what a rule saves wherever it occurs.
+func (f *Found) saves() float64 { return float64(max(f.Occurs, 1)) * (f.Before - f.After) }
 
 // A theorem is a rule with what it says of variables.
 type theorem struct {
@@ -145,7 +151,7 @@ func Search(ctx context.Context, d rulecheck.Domain, o Options) (*Result, error)
 		}
 	}
 	s.result.Stopped = ctx.Err() != nil || s.late()
-	slices.SortStableFunc(s.result.Found, func(a, b Found) int { return cmp.Compare(b.Before-b.After, a.Before-a.After) })
+	slices.SortStableFunc(s.result.Found, func(a, b Found) int { return cmp.Compare(b.saves(), a.saves()) })
 	return s.result, nil
 }
 

@@ -38,6 +38,7 @@ type space struct {
 	commutes map[string]bool // by name
 	coster   saturate.Coster // may be nil
 	allowed  func(*fgraph.Apply) bool
+	occurs   func(pattern.Rewrite) int
 	bySize   [][]*term
 	classes  map[string]*term
 	conds    map[string]*term
@@ -69,7 +70,7 @@ const maxArity = 2
 
 // newSpace returns the terms without ops.
 func newSpace(d rulecheck.Domain, g *rulecheck.Ground, o *Options) (*space, error) {
-	s := &space{Ground: g, domain: d, allowed: o.Allowed, classes: make(map[string]*term), conds: make(map[string]*term), commutes: make(map[string]bool), rng: rand.New(rand.NewPCG(o.Seed, 2))}
+	s := &space{Ground: g, domain: d, allowed: o.Allowed, occurs: o.Occurs, classes: make(map[string]*term), conds: make(map[string]*term), commutes: make(map[string]bool), rng: rand.New(rand.NewPCG(o.Seed, 2))}
 	s.coster, _ = d.Vocabulary().(saturate.Coster)
 	if len(g.Leaves) > 64 {
 		return nil, fmt.Errorf("rulefind: %d variables, of at most 64", len(g.Leaves))

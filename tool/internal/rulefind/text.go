@@ -56,6 +56,9 @@ func (f *Found) Text(saving, equal string) string {
 		how += fmt.Sprintf(", in exact arithmetic, too, by chance with a probability of at most %.1g", f.Report.Chance)
 	}
 	say("%s, %s; cost %.6g, was %.6g", f.Report.Class, how, f.After, f.Before)
+	if f.Occurs > 0 {
+		say("replaces something at %d places", f.Occurs)
+	}
 	if f.Report.Counterexample != "" && f.Report.Class != rulecheck.Exact {
 		say("differs: %s", f.Report.Counterexample)
 	}
