@@ -236,11 +236,11 @@ func replaced(e pattern.Expr, by []pattern.Expr) (pattern.Expr, []pattern.Expr) 
 	return e, by
 }
 
-// params returns the names of the parameters of a candidate.
+// params returns the names that rename gives to the parameters of a candidate: not the 0 of Shape_i{0}.
 func (c *candidate) params() (list []string) {
 	pattern.Walk(c.rewrite.In.Expr, func(e pattern.Expr) {
 		if call, ok := e.(*pattern.Call); ok {
-			if _, p, ok := strings.Cut(strings.TrimSuffix(call.Op, "}"), "{"); ok && len(p) == 1 && !slices.Contains(list, p) {
+			if _, p, ok := strings.Cut(strings.TrimSuffix(call.Op, "}"), "{"); ok && len(p) == 1 && p[0]-'p' < 8 && !slices.Contains(list, p) {
 				list = append(list, p)
 			}
 		}

@@ -394,3 +394,16 @@ func TestNumbers(t *testing.T) {
 		names[f.Rule.Name] = true
 	}
 }
+
+// TestNoParameter: a number in the name of an op is no parameter, for which conditions would be tried until one hides
+// what refutes a wrong rule.
+func TestNoParameter(t *testing.T) {
+	r, err := rulefind.Search(t.Context(), explorer(t), rulefind.Options{Ops: []string{"Shape_i{0}", "pow"}, Types: "float32[?]", Vars: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	missing(t, rewrites(t, explorer(t), r.Text("canonicalize", "saturate")), "(Shape_i{0} (pow x x)) => (Shape_i{0} x)")
+	if len(r.Found) != 1 {
+		t.Error(r.Text("canonicalize", "saturate"))
+	}
+}
