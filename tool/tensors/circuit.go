@@ -148,8 +148,8 @@ func (c *circuit) run(args []*array.Array, noise *noise) trace {
 // maxReach bounds the sizes for which slices are checked.
 const maxReach = 1 << 12
 
-// reach returns the largest constant bound of a slice, by dimension.
-func (c *circuit) reach() (list [array.MaxDims]int) {
+// reach returns the largest constant bound of a slice.
+func (c *circuit) reach() (n int) {
 	for _, s := range c.steps {
 		op, ok := s.Apply.Op().(interface {
 			Indexes(*fgraph.Apply) []tensor.Index
@@ -157,16 +157,16 @@ func (c *circuit) reach() (list [array.MaxDims]int) {
 		if !ok {
 			continue
 		}
-		for d, i := range op.Indexes(s.Apply) {
+		for _, i := range op.Indexes(s.Apply) {
 			for _, v := range []*variable{i.Start, i.Stop} {
 				if v == nil || !v.IsConstant() {
 					continue
 				}
-				if n := tensor.ConstantOf(v).Float(0); n > float64(list[d]) && n <= maxReach {
-					list[d] = int(n)
+				if x := tensor.ConstantOf(v).Float(0); x > float64(n) && x <= maxReach {
+					n = int(x)
 				}
 			}
 		}
 	}
-	return list
+	return n
 }

@@ -76,9 +76,10 @@ func (c *judge) compare(in *instance, again func([]int) *rulecheck.Instance) {
 			list = plans
 		}
 	}
-	// Where no plan has as many elements as a slice asks for, any two such slices are empty, and x[:128] is x.
-	for d, n := range in.circuit.reach() {
-		if n > slices.Max(distinct[:]) {
+	// Where no plan has as many elements as a slice asks for, any two such slices are empty, and x[:128] is x. The slice may
+	// be of any dimension of an input, since other ops may come before it.
+	if n := in.circuit.reach(); n > slices.Max(distinct[:]) {
+		for d := range rankOf(in.circuit.inputs) {
 			list = append(slices.Clip(list), plan{palette: ordinary, size: 2, long: n + 1, dim: d, times: 1})
 		}
 	}

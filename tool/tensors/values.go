@@ -210,13 +210,9 @@ var scalarPlans = []plan{{palette: ordinary, times: 12}, {palette: small, times:
 
 // arguments returns values for the inputs.
 func (p plan) arguments(rng *rand.Rand, inputs []*variable) []*array.Array {
-	rank := 0
-	for _, v := range inputs {
-		rank = max(rank, tensor.TypeOf(v).NDim())
-	}
 	size := p.size
 	if size == 0 && !p.empty {
-		size = [array.MaxDims + 1]int{1, 200, 12, 5, 3, 2, 2, 2, 2}[rank]
+		size = [array.MaxDims + 1]int{1, 200, 12, 5, 3, 2, 2, 2, 2}[rankOf(inputs)]
 	}
 	args := make([]*array.Array, len(inputs))
 	for i, v := range inputs {
@@ -232,4 +228,12 @@ func (p plan) arguments(rng *rand.Rand, inputs []*variable) []*array.Array {
 		args[i] = a
 	}
 	return args
+}
+
+// rankOf returns the largest number of dimensions of a list.
+func rankOf(inputs []*variable) (rank int) {
+	for _, v := range inputs {
+		rank = max(rank, tensor.TypeOf(v).NDim())
+	}
+	return rank
 }
