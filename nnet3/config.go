@@ -14,7 +14,7 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio/spell"
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // configError is a fault of a config line. It wraps ErrConfig.

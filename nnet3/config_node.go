@@ -9,7 +9,7 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 
 	"github.com/nnopt/nnopt/internal/fileio/spell"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // define is the second pass for a line: it completes the node.

@@ -6,7 +6,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 

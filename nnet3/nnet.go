@@ -7,7 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // Errors that the errors of this package wrap.

@@ -9,7 +9,6 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 )
 
 // The nodes of a simple network.
@@ -113,7 +112,7 @@ func (o *Options) prepare(nn *nnet3.Nnet, chunk int) (s scored, err error) {
 	s.chunk = compile.ChunkSize(nn, s.step, cmp.Or(o.FramesPerChunk, chunk))
 	if s.chunk > maxChunk {
 		return s, fmt.Errorf("%w: a chunk of %d frames, rounded up to a multiple of %d, has %d frames; at most %d are allowed",
-			ErrOptions, o.FramesPerChunk, descriptor.LCM(nn.Modulus(), s.step), s.chunk, maxChunk)
+			ErrOptions, o.FramesPerChunk, compile.ChunkSize(nn, s.step, 1), s.chunk, maxChunk)
 	}
 	return s, nil
 }

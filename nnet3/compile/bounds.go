@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // span is a range of times including both ends. It is empty if last is before first.

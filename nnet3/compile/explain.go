@@ -5,8 +5,8 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // NotComputableError says which outputs can't be computed and why.

@@ -7,8 +7,8 @@ import (
 
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // LoopedConfig says how to run a simple network over endless input, chunk after chunk.

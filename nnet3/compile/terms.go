@@ -1,8 +1,8 @@
 package compile
 
 import (
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // terms is a flattened descriptor. Its leaves are the rows that it adds up, part after part. The

@@ -11,7 +11,6 @@ import (
 	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -133,7 +132,7 @@ func (e *Estimate) node(i int) noisyRows {
 		kernel.Copy(v.noisy(), v.exact())
 		return v
 	case nnet3.DescriptorNode:
-		return e.gather(&n.Descriptor, e.net.OutputDim(i))
+		return e.gather(n, e.net.OutputDim(i))
 	case nnet3.ComponentNode:
 		return e.run(i, e.nodes[i-1])
 	default:
@@ -160,8 +159,8 @@ func (e *Estimate) rows(cols int) noisyRows {
 	return noisyRows{e.pool.take(2*cycleRows, cols), make([]float64, len(e.products))}
 }
 
-// gather computes a descriptor. Noise counts as much as the columns that have it.
-func (e *Estimate) gather(d *descriptor.Descriptor, dim int) noisyRows {
+// gather computes the descriptor of a node. Noise counts as much as the columns that have it.
+func (e *Estimate) gather(node *nnet3.Node, dim int) noisyRows {
 	v := e.rows(dim)
 	has := func(x index.Cindex) bool {
 		if e.nodes[x.Node].m.Rows > 0 {
@@ -170,16 +169,15 @@ func (e *Estimate) gather(d *descriptor.Descriptor, dim int) noisyRows {
 		e.late = true
 		return false
 	}
-	var terms []descriptor.Term
 	col := 0
-	for i := range d.Parts {
-		cols, err := d.Parts[i].Columns(e.net.OutputDim)
+	for i := range node.Descriptor.Parts {
+		part := &node.Descriptor.Parts[i]
+		cols, err := part.Columns(e.net.OutputDim)
 		if err != nil || col+cols > dim {
 			return v
 		}
 		for t := range cycleTimes {
-			var constant float32
-			terms, constant, _ = d.Parts[i].Eval(index.Index{T: int32(t)}, has, terms[:0])
+			terms, constant, _ := part.Eval(index.Index{T: int32(t)}, has, nil)
 			for first := 0; first < v.m.Rows; first += cycleTimes {
 				to := kernel.Row(v.m, first+t)[col : col+cols]
 				for k := range to {

@@ -3,8 +3,8 @@ package descriptor_test
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 func Example() {
