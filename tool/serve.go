@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 
+	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -31,7 +32,7 @@ func (f *viewFlags) serve(ctx context.Context, c *Console, arg string, s *view.S
 	if isFile(arg) && arg != "-" {
 		in.File, in.Flags = filepath.Base(arg), f.subjectFlags(c)
 	}
-	server := view.NewServer(NewViewEngine(*f.cfg), s, in, dir)
+	server := service.NewServer(NewViewEngine(*f.cfg), s, in, dir)
 	if in.File != "" {
 		server.Allow(in.File, arg)
 	}

@@ -12,6 +12,7 @@ import (
 
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool/internal/rulefind"
+	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/rulecheck"
 	"github.com/nnopt/nnopt/tool/view"
 )
@@ -25,9 +26,30 @@ type viewEngine struct {
 }
 
 // NewViewEngine returns what does the work for the page of view.
-func NewViewEngine(cfg Config) view.Engine {
+func NewViewEngine(cfg Config) service.Engine {
 	cfg = cfg.complete()
 	return &viewEngine{cfg: &cfg}
+}
+
+// NewViewService returns a function that answers the questions of a page without a server. The page begins with nothing; files
+// that it names are those in dir. A question has a name and a body, which is JSON; pieces of an answer may come before it. An
+// answer that is not ok is the JSON of what is wrong.
+func NewViewService(cfg Config, dir string) func(ctx context.Context, question string, body []byte, piece func([]byte)) (answer []byte, ok bool) {
+	begin := &view.Subject{Recording: &view.Recording{}}
+	s := service.NewService(NewViewEngine(cfg), begin, view.Input{Query: DefaultQuery}, dir)
+	return func(ctx context.Context, question string, body []byte, piece func([]byte)) (answer []byte, ok bool) {
+		// What panics is no reason to end.
+		defer func() {
+			if p := recover(); p != nil {
+				answer, ok = service.FaultText(fmt.Errorf("internal error: %v", p)), false
+			}
+		}()
+		answer, err := s.Answer(ctx, question, body, piece)
+		if err != nil {
+			return service.FaultText(err), false
+		}
+		return answer, true
+	}
 }
 
 // Optimize records the optimization of what was typed, or of a file.
@@ -67,7 +89,7 @@ func located(ctx context.Context, err error) error {
 
 // fault returns an error about what was typed, with its place.
 func fault(err error) error {
-	f := &view.Fault{Text: shortLines(err.Error())}
+	f := &service.Fault{Text: shortLines(err.Error())}
 	if at := placed(nil); errors.As(err, &at) {
 		f.Text, f.Column = shortLines(at.Error()), at.At()
 	}
@@ -75,15 +97,15 @@ func fault(err error) error {
 }
 
 // Check has the machine check rules.
-func (e *viewEngine) Check(ctx context.Context, rules, variables string) ([]view.Checked, error) {
+func (e *viewEngine) Check(ctx context.Context, rules, variables string) ([]service.Checked, error) {
 	f := &ruleFlags{cfg: e.cfg, vars: variables}
 	found, err := f.check(ctx, []string{rules})
 	if err != nil {
 		return nil, fault(err)
 	}
-	list := make([]view.Checked, len(found.reports))
+	list := make([]service.Checked, len(found.reports))
 	for i, r := range found.reports {
-		list[i] = view.Checked{Name: r.Name, Rule: r.Rule, Class: string(r.Class), Tags: found.entries[i].Tags, Kept: r.Kept, Counterexample: r.Counterexample}
+		list[i] = service.Checked{Name: r.Name, Rule: r.Rule, Class: string(r.Class), Tags: found.entries[i].Tags, Kept: r.Kept, Counterexample: r.Counterexample}
 	}
 	return list, nil
 }
@@ -95,9 +117,9 @@ const (
 )
 
 // Find searches for rules.
-func (e *viewEngine) Find(ctx context.Context, in view.Search, found func(view.Discovery)) (*view.SearchEnd, error) {
+func (e *viewEngine) Find(ctx context.Context, in service.Search, found func(service.Discovery)) (*service.SearchEnd, error) {
 	if in.Size > searchSize {
-		return nil, &view.Fault{Text: fmt.Sprintf("terms of at most %d ops are searched here", searchSize)}
+		return nil, &service.Fault{Text: fmt.Sprintf("terms of at most %d ops are searched here", searchSize)}
 	}
 	f := &ruleFlags{cfg: e.cfg}
 	f.search = findFlags{ops: in.Ops, constants: in.Constants, query: cmp.Or(in.Query, DefaultQuery)}
@@ -115,13 +137,13 @@ func (e *viewEngine) Find(ctx context.Context, in view.Search, found func(view.D
 	}
 	equal := f.equalities()
 	o.Found = func(r *rulefind.Found) {
-		found(view.Discovery{Name: r.Rule.Name, Rule: r.Rule.Cases[0].String(), File: r.Text(e.cfg.Group, equal), Class: string(r.Report.Class), Before: r.Before, After: r.After})
+		found(service.Discovery{Name: r.Rule.Name, Rule: r.Rule.Cases[0].String(), File: r.Text(e.cfg.Group, equal), Class: string(r.Report.Class), Before: r.Before, After: r.After})
 	}
 	r, err := rulefind.Search(ctx, explorer, *o)
 	if err != nil {
 		return nil, fault(err)
 	}
-	end := &view.SearchEnd{Names: make([]string, len(r.Found)), Summary: r.Summary()}
+	end := &service.SearchEnd{Names: make([]string, len(r.Found)), Summary: r.Summary()}
 	for i, x := range r.Found {
 		end.Names[i] = x.Rule.Name
 	}
@@ -129,7 +151,7 @@ func (e *viewEngine) Find(ctx context.Context, in view.Search, found func(view.D
 }
 
 // Choices lists the passes and rules.
-func (e *viewEngine) Choices(query string) ([]view.Choice, error) {
+func (e *viewEngine) Choices(query string) ([]service.Choice, error) {
 	q, err := optdb.ParseQuery(query)
 	if err != nil {
 		return nil, fault(err)
@@ -142,9 +164,9 @@ func (e *viewEngine) Choices(query string) ([]view.Choice, error) {
 	if err != nil {
 		return nil, fault(err)
 	}
-	var list []view.Choice
+	var list []service.Choice
 	for _, l := range db.Outline() {
-		c := view.Choice{Name: l.Name, Path: l.Path, Doc: l.Doc, Tags: l.Tags, Dialect: l.Dialect, Position: l.Position, Rule: l.Class == "rule", On: opt.Selected(l.Path)}
+		c := service.Choice{Name: l.Name, Path: l.Path, Doc: l.Doc, Tags: l.Tags, Dialect: l.Dialect, Position: l.Position, Rule: l.Class == "rule", On: opt.Selected(l.Path)}
 		for _, set := range l.Settings {
 			c.Settings = append(c.Settings, [2]string{set.Name, set.Value})
 		}

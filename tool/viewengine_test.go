@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/standard"
 	"github.com/nnopt/nnopt/tool/view"
 )
@@ -53,7 +54,7 @@ func TestViewEngine(t *testing.T) {
 		{view.Input{Expr: "x", Grad: "y"}, "no variable y"},
 	} {
 		_, err := e.Optimize(t.Context(), c.in)
-		var f *view.Fault
+		var f *service.Fault
 		if !errors.As(err, &f) || !strings.Contains(f.Text, c.want) || len(f.Text) > 2000 {
 			t.Errorf("%.60q: %.300v, want %q", c.in, err, c.want)
 		}
@@ -72,8 +73,8 @@ func TestViewEngine(t *testing.T) {
 func TestViewEngineFind(t *testing.T) {
 	t.Parallel()
 	e := tool.NewViewEngine(standard.Program{}.Config())
-	told := make(map[string]view.Discovery)
-	end, err := e.Find(t.Context(), view.Search{Ops: "and, xor", Types: "bool", Constants: "1", Size: 1, Query: "none"}, func(d view.Discovery) { told[d.Name] = d })
+	told := make(map[string]service.Discovery)
+	end, err := e.Find(t.Context(), service.Search{Ops: "and, xor", Types: "bool", Constants: "1", Size: 1, Query: "none"}, func(d service.Discovery) { told[d.Name] = d })
 	if err != nil || len(end.Names) < 2 {
 		t.Fatalf("%+v, %v", end, err)
 	}
@@ -82,10 +83,28 @@ func TestViewEngineFind(t *testing.T) {
 			t.Errorf("%s: %+v, %v", told[name].File, list, err)
 		}
 	}
-	for _, in := range []view.Search{{}, {Ops: "nonsense"}, {Ops: "add", Size: 4}, {Ops: "add", Constants: "x"}, {Ops: "add", Query: "+("}} {
-		var f *view.Fault
-		if _, err := e.Find(t.Context(), in, func(view.Discovery) {}); !errors.As(err, &f) {
+	for _, in := range []service.Search{{}, {Ops: "nonsense"}, {Ops: "add", Size: 4}, {Ops: "add", Constants: "x"}, {Ops: "add", Query: "+("}} {
+		var f *service.Fault
+		if _, err := e.Find(t.Context(), in, func(service.Discovery) {}); !errors.As(err, &f) {
 			t.Errorf("%+v: %v", in, err)
+		}
+	}
+}
+
+// TestViewService: a page without a server has its questions answered, and what is wrong as JSON.
+func TestViewService(t *testing.T) {
+	ask := tool.NewViewService(standard.Program{}.Config(), t.TempDir())
+	for _, c := range []struct {
+		question, body, want string
+		ok                   bool
+	}{
+		{"optimize", `{"expr": "x*y/y", "variables": "x y: vector"}`, `"format":`, true},
+		{"optimize", `{"expr": "x*"}`, `"error":`, false},
+		{"sing", "", "there is no question", false},
+	} {
+		answer, ok := ask(t.Context(), c.question, []byte(c.body), nil)
+		if ok != c.ok || !strings.Contains(string(answer), c.want) {
+			t.Errorf("%s %s: %v, %.200s", c.question, c.body, ok, answer)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/view"
 )
@@ -152,12 +153,12 @@ func (g *given) addRules(text string) error {
 func (g *given) open(ctx context.Context) (*Subject, error) { return g.load(ctx, g.console, g.arg) }
 
 // Try runs what was given and what became of it.
-func (e *viewEngine) Try(ctx context.Context, in view.Input, seed uint64) (*view.Trial, error) {
+func (e *viewEngine) Try(ctx context.Context, in view.Input, seed uint64) (*service.Trial, error) {
 	t, err := e.try(ctx, in, seed)
 	return t, located(ctx, err)
 }
 
-func (e *viewEngine) try(ctx context.Context, in view.Input, seed uint64) (*view.Trial, error) {
+func (e *viewEngine) try(ctx context.Context, in view.Input, seed uint64) (*service.Trial, error) {
 	g, err := e.given(ctx, in)
 	if err != nil {
 		return nil, err
@@ -176,7 +177,7 @@ func (e *viewEngine) try(ctx context.Context, in view.Input, seed uint64) (*view
 	if err != nil {
 		return nil, err
 	}
-	return &view.Trial{Inputs: told(s.File.Graph.Inputs(), found.Inputs), Outputs: told(s.File.Graph.Outputs(), found.Outputs), Differ: found.Differ, Accepted: found.Accepted}, nil
+	return &service.Trial{Inputs: told(s.File.Graph.Inputs(), found.Inputs), Outputs: told(s.File.Graph.Outputs(), found.Outputs), Differ: found.Differ, Accepted: found.Accepted}, nil
 }
 
 // maxTold is how many inputs or outputs of a trial are told.

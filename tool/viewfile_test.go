@@ -9,6 +9,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/standard"
 	"github.com/nnopt/nnopt/tool/view"
 )
@@ -67,7 +68,7 @@ func TestViewEngineFiles(t *testing.T) {
 		{view.Input{Expr: "x"}, "nonsense", "no format"},
 		{view.Input{File: file + ".gone"}, "graph", "no such file"},
 	} {
-		var f *view.Fault
+		var f *service.Fault
 		if _, err := e.Export(t.Context(), c.in, c.format); !errors.As(err, &f) || !strings.Contains(f.Text, c.want) {
 			t.Errorf("%+v as %s: %v, want %s", c.in, c.format, err, c.want)
 		}

@@ -3,8 +3,7 @@
 // A [Recorder] watches a run: which pass and which rule made which change, and which values were
 // replaced by which. It costs nothing where it is not installed. Its [Recording] is plain data,
 // which docs/formats.md describes. [WritePage] turns a recording into one HTML file that needs
-// nothing else, and [Server] serves that page on the loopback address with the optimizer behind
-// it.
+// nothing else. The verb view also serves that page, with the optimizer behind it.
 //
 // Graphs of any dialect can be recorded. What a type or an op tells of itself is shown: see [Sized],
 // [Parametric], [Counter] and Describe, a method of ops that returns lines of text. A graph that is

@@ -127,8 +127,8 @@ func (a *asker) ask() {
 	}
 }
 
-// errNowhere says that a question is about no node of the graph.
-var errNowhere = errors.New("view: there is no such place")
+// ErrNowhere says that a question is about no node of the graph.
+var ErrNowhere = errors.New("view: there is no such place")
 
 // An answer says why a rule does not fire at a node. Its JSON is a list [rule, text].
 type answer struct{ Rule, Text string }
@@ -141,7 +141,7 @@ func (a answer) MarshalJSON() ([]byte, error) { return json.Marshal([]string{a.R
 func (s *Subject) WhyNot(ctx context.Context, step int, node int32, name string) ([]answer, error) {
 	r := s.Recording
 	if step < 0 || step > len(r.Steps) || node < 0 || int(node) >= len(r.Nodes) {
-		return nil, fmt.Errorf("%w: no step %d or no node %d", errNowhere, step, node)
+		return nil, fmt.Errorf("%w: no step %d or no node %d", ErrNowhere, step, node)
 	}
 	// The graph after a step is nowhere kept, since a recording of thousands of steps would hold
 	// thousands of graphs. The run is repeated up to there, and the rules are asked on the graph
@@ -158,7 +158,7 @@ func (s *Subject) WhyNot(ctx context.Context, step int, node int32, name string)
 	}
 	of, a := again.find(r, node)
 	if of == nil || !of.g.Contains(a) {
-		return nil, fmt.Errorf("%w: node %d is not in the graph after %d steps", errNowhere, node, step)
+		return nil, fmt.Errorf("%w: node %d is not in the graph after %d steps", ErrNowhere, node, step)
 	}
 	answers, err := s.answers(ctx, of.g, a, name)
 	if name != "" && len(answers) == 0 && err == nil {

@@ -173,6 +173,15 @@ func WritePage(w io.Writer, r *Recording) error {
 	return s.write(w, r, s.meta())
 }
 
+// WriteServed writes the page for a server, and returns the policy that the server is to send with it.
+func WriteServed(w io.Writer, r *Recording) (policy string, err error) {
+	s, err := loadShell()
+	if err != nil {
+		return "", err
+	}
+	return s.served, s.write(w, r, "")
+}
+
 // meta returns the element with the policy.
 func (s *shell) meta() string {
 	return `<meta http-equiv="Content-Security-Policy" content="` + html.EscapeString(s.policy) + `">`

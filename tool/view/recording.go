@@ -140,6 +140,17 @@ type Step struct {
 	Replaced [][2]int32    `json:"replaced,omitempty"`    // the value, and its replacement
 }
 
+// An Input is an expression or a file, and how to optimize it.
+type Input struct {
+	Expr      string   `json:"expr,omitempty"`
+	Variables string   `json:"variables,omitempty"` // their types, as --vars of "nnopt expr" takes them
+	Grad      string   `json:"grad,omitempty"`      // variables; their gradients take the place of the expression
+	File      string   `json:"file,omitempty"`      // the name of a file, which takes the place of an expression
+	Flags     []string `json:"flags,omitempty"`     // what "nnopt view" takes for such a file: "--shape=x=1x3"
+	Query     string   `json:"query,omitempty"`
+	Rules     string   `json:"rules,omitempty"` // more rules, one a line, or a file of rules
+}
+
 // A Miss says why a rule does not fire at a node at the end of a pass. Its JSON is a list
 // [node, rule, text, pass].
 type Miss struct {

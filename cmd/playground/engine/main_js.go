@@ -3,18 +3,14 @@
 package main
 
 import (
+	"bytes"
 	"context"
-	"encoding/json"
-	"errors"
-	"fmt"
 	"runtime"
 	"runtime/debug"
-	"strings"
 	"syscall/js"
 
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/standard"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // folder has the files that the page brings.
@@ -32,11 +28,9 @@ const (
 func main() {
 	debug.SetGCPercent(garbage)
 	debug.SetMemoryLimit(memoryLimit)
-	engine := tool.NewViewEngine(standard.Program{}.Config())
-	begin := &view.Subject{Recording: &view.Recording{}}
-	service := view.NewService(engine, begin, view.Input{Query: tool.DefaultQuery}, folder)
+	answer := tool.NewViewService(standard.Program{}.Config(), folder)
 	// ask(question, body, answered) calls answered with whether there is an answer, and with its bytes
-	// or those of a view.Fault; before that with null, and with those of a piece of the answer.
+	// or those of what is wrong, as JSON; before that with null, and with those of a piece of the answer.
 	ask := js.FuncOf(func(_ js.Value, args []js.Value) any {
 		question, body, answered := args[0].String(), args[1].String(), args[2]
 		go func() {
@@ -45,11 +39,13 @@ func main() {
 				js.CopyBytesToJS(bytes, data)
 				answered.Invoke(how, bytes)
 			}
-			data, err := answer(service, question, body, func(piece []byte) { tell(nil, piece) })
-			if err != nil {
-				data = faultOf(err)
+			data, ok := answer(context.Background(), question, []byte(body), func(piece []byte) { tell(nil, piece) })
+			// What has no place among the addresses of WebAssembly, with their 32 bits, is a slice that is too
+			// long. What there is no memory for ends the program, and the page says so.
+			if !ok && bytes.Contains(data, []byte("makeslice: len out of range")) {
+				data = []byte(`{"error": "This takes more memory than the page may use, 2 GB. The program nnopt has no such limit."}`)
 			}
-			tell(err == nil, data)
+			tell(ok, data)
 			data = nil
 			// What a large question took is not needed for the next one.
 			var m runtime.MemStats
@@ -61,32 +57,4 @@ func main() {
 	})
 	js.Global().Call("started", ask)
 	select {}
-}
-
-// answer answers a question. What panics is no reason to end.
-func answer(s *view.Service, question, body string, piece func([]byte)) (data []byte, err error) {
-	defer func() {
-		if p := recover(); p != nil {
-			err = fmt.Errorf("internal error: %v", p)
-		}
-	}()
-	return s.Answer(context.Background(), question, []byte(body), piece)
-}
-
-// faultOf returns an error as the JSON of a view.Fault.
-func faultOf(err error) []byte {
-	f := (*view.Fault)(nil)
-	if !errors.As(err, &f) {
-		f = &view.Fault{Text: err.Error()}
-	}
-	// What has no place among the addresses of WebAssembly, with their 32 bits, is a slice that is too
-	// long. What there is no memory for ends the program, and the page says so.
-	if strings.Contains(f.Text, "makeslice: len out of range") {
-		f = &view.Fault{Text: "This takes more memory than the page may use, 2 GB. The program nnopt has no such limit."}
-	}
-	data, err := json.Marshal(f)
-	if err != nil {
-		return []byte(`{"error": "an error that can't be written"}`)
-	}
-	return data
 }

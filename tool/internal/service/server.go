@@ -1,11 +1,10 @@
 //go:build !js
 
-package view
+package service
 
 import (
 	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -20,6 +19,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // Limits of a Server.
@@ -43,7 +43,7 @@ type Server struct {
 
 // NewServer returns a server of the page of a subject. in is what the page begins with. Files that a
 // page brings are kept in dir; without one, pages can't bring any.
-func NewServer(e Engine, s *Subject, in Input, dir string) *Server {
+func NewServer(e Engine, s *view.Subject, in view.Input, dir string) *Server {
 	srv := &Server{Service: NewService(e, s, in, dir), mux: http.NewServeMux(), slots: make(chan struct{}, maxAtOnce)}
 	srv.mux.HandleFunc("GET /{$}", srv.page)
 	srv.mux.HandleFunc("GET /favicon.ico", func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusNoContent) })
@@ -122,16 +122,13 @@ func foreign(r *http.Request) bool {
 
 // page writes the page.
 func (s *Server) page(w http.ResponseWriter, _ *http.Request) {
-	shell, err := loadShell()
 	var text bytes.Buffer
-	if err == nil {
-		err = shell.write(&text, s.subject.Recording, "")
-	}
+	policy, err := view.WriteServed(&text, s.subject.Recording)
 	if err != nil {
 		refuse(w, http.StatusInternalServerError, err)
 		return
 	}
-	w.Header().Set("Content-Security-Policy", shell.served)
+	w.Header().Set("Content-Security-Policy", policy)
 	w.Header().Set("Content-Type", "text/html; charset=utf-8")
 	_, _ = w.Write(text.Bytes()) // the client may be gone
 }
@@ -163,7 +160,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 	case pieces:
 		// The status is sent already, so what is wrong is the last line.
 		if err != nil {
-			out = faultText(err)
+			out = FaultText(err)
 		}
 		_, _ = w.Write(out)
 	case err == nil:
@@ -178,7 +175,7 @@ func (s *Server) answer(w http.ResponseWriter, r *http.Request) {
 		refuse(w, http.StatusOK, fault)
 	case errors.Is(err, errRequest):
 		refuse(w, http.StatusBadRequest, err)
-	case errors.Is(err, errNowhere):
+	case errors.Is(err, view.ErrNowhere):
 		refuse(w, http.StatusUnprocessableEntity, err)
 	case ctx.Err() != nil:
 		refuse(w, http.StatusServiceUnavailable, &Fault{Text: fmt.Sprintf("no answer within %v", maxTime)})
@@ -277,18 +274,5 @@ func work(ctx context.Context, slots chan struct{}, do func(part) ([]byte, error
 func refuse(w http.ResponseWriter, status int, err error) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(status)
-	_, _ = w.Write(faultText(err)) // the client may be gone
-}
-
-// faultText returns an error as the JSON of a Fault.
-func faultText(err error) []byte {
-	var fault *Fault
-	if !errors.As(err, &fault) {
-		fault = &Fault{Text: err.Error()}
-	}
-	text, err := json.Marshal(fault)
-	if err != nil {
-		return []byte(`{"error": "an error that can't be written"}`)
-	}
-	return text
+	_, _ = w.Write(FaultText(err)) // the client may be gone
 }

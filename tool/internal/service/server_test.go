@@ -1,4 +1,4 @@
-package view_test
+package service_test
 
 import (
 	"context"
@@ -14,6 +14,8 @@ import (
 	"testing"
 	"time"
 
+	"github.com/nnopt/nnopt/passes/passtest"
+	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -42,46 +44,48 @@ func (e *engine) Optimize(ctx context.Context, in view.Input) (*view.Subject, er
 	case "panic":
 		panic("what now")
 	}
-	s, err := view.Record(ctx, build(e.t, "+fast_run"), graph(in.Variables, in.Expr))
+	s, err := view.Record(ctx, passtest.Optimizer(e.t, "+fast_run"), graph(in.Variables, in.Expr))
 	if err != nil && ctx.Err() == nil {
-		err = &view.Fault{Text: err.Error(), Column: 7}
+		err = &service.Fault{Text: err.Error(), Column: 7}
 	}
 	return s, err
 }
 
-func (e *engine) Check(context.Context, string, string) ([]view.Checked, error) {
-	return []view.Checked{{Name: "rule1", Class: "wrong"}}, nil
+func (e *engine) Check(context.Context, string, string) ([]service.Checked, error) {
+	return []service.Checked{{Name: "rule1", Class: "wrong"}}, nil
 }
 
-func (e *engine) Find(_ context.Context, in view.Search, found func(view.Discovery)) (*view.SearchEnd, error) {
+func (e *engine) Find(_ context.Context, in service.Search, found func(service.Discovery)) (*service.SearchEnd, error) {
 	for i := range in.Size {
-		found(view.Discovery{Name: fmt.Sprint("rule", i)})
+		found(service.Discovery{Name: fmt.Sprint("rule", i)})
 	}
 	if in.Ops == "" {
-		return nil, &view.Fault{Text: "no ops"}
+		return nil, &service.Fault{Text: "no ops"}
 	}
-	return &view.SearchEnd{Names: []string{"rule0"}}, nil
+	return &service.SearchEnd{Names: []string{"rule0"}}, nil
 }
 
-func (e *engine) Try(_ context.Context, in view.Input, seed uint64) (*view.Trial, error) {
-	return &view.Trial{Outputs: []string{fmt.Sprint(in.File, in.Expr, seed)}}, nil
+func (e *engine) Try(_ context.Context, in view.Input, seed uint64) (*service.Trial, error) {
+	return &service.Trial{Outputs: []string{fmt.Sprint(in.File, in.Expr, seed)}}, nil
 }
 
 func (e *engine) Export(_ context.Context, in view.Input, format string) ([]byte, error) {
 	if format != "graph" {
-		return nil, &view.Fault{Text: in.File + ": no such format"}
+		return nil, &service.Fault{Text: in.File + ": no such format"}
 	}
 	text, err := os.ReadFile(in.File)
 	return text, err
 }
 
-func (e *engine) Choices(string) ([]view.Choice, error) { return []view.Choice{{Name: "merge1"}}, nil }
+func (e *engine) Choices(string) ([]service.Choice, error) {
+	return []service.Choice{{Name: "merge1"}}, nil
+}
 
 // serve starts a server.
 func serve(t *testing.T) (*engine, *httptest.Server) {
 	t.Helper()
 	e := &engine{t: t, ended: make(chan error, 8), release: make(chan struct{})}
-	s := view.NewServer(e, record(t, "+fast_run", "", "x*y/y"), view.Input{Expr: "x*y/y"}, "")
+	s := service.NewServer(e, record(t, "x*y/y"), view.Input{Expr: "x*y/y"}, "")
 	srv := httptest.NewServer(s)
 	t.Cleanup(func() { close(e.release); srv.Close() })
 	return e, srv
@@ -201,7 +205,7 @@ func TestServerAnswers(t *testing.T) {
 // TestServerEnds: work ends when its client goes, and when the server does.
 func TestServerEnds(t *testing.T) {
 	e := &engine{t: t, ended: make(chan error, 8)}
-	s := view.NewServer(e, record(t, "+fast_run", "", "x*y/y"), view.Input{}, "")
+	s := service.NewServer(e, record(t, "x*y/y"), view.Input{}, "")
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -1,4 +1,4 @@
-package view
+package service
 
 import (
 	"bytes"
@@ -13,6 +13,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // maxSubjects is how many subjects are kept to ask about.
@@ -21,7 +22,7 @@ const maxSubjects = 4
 // An Engine does what pages ask a [Service] for. Its errors about what was typed are *Fault.
 type Engine interface {
 	// Optimize optimizes an expression or a file.
-	Optimize(ctx context.Context, in Input) (*Subject, error)
+	Optimize(ctx context.Context, in view.Input) (*view.Subject, error)
 	// Check has rules checked by the machine, see package rulecheck.
 	Check(ctx context.Context, rules, variables string) ([]Checked, error)
 	// Find searches for rules, and tells each one when it is found.
@@ -29,22 +30,11 @@ type Engine interface {
 	// Choices lists the passes of the database, and says which of them a query selects.
 	Choices(query string) ([]Choice, error)
 	// Try runs what was given and what became of it on the same random inputs.
-	Try(ctx context.Context, in Input, seed uint64) (*Trial, error)
+	Try(ctx context.Context, in view.Input, seed uint64) (*Trial, error)
 	// Export optimizes an input, and returns the result in a format, or what it cost: "model" is the
 	// form that programs have for such graphs, "graph" and "dot" are graphs as text, "page" is a
 	// page, and "text", "json", "pprof" and "trace" are profiles.
-	Export(ctx context.Context, in Input, format string) ([]byte, error)
-}
-
-// An Input is an expression or a file, and how to optimize it.
-type Input struct {
-	Expr      string   `json:"expr,omitempty"`
-	Variables string   `json:"variables,omitempty"` // their types, as --vars of "nnopt expr" takes them
-	Grad      string   `json:"grad,omitempty"`      // variables; their gradients take the place of the expression
-	File      string   `json:"file,omitempty"`      // the name of a file, which takes the place of an expression
-	Flags     []string `json:"flags,omitempty"`     // what "nnopt view" takes for such a file: "--shape=x=1x3"
-	Query     string   `json:"query,omitempty"`
-	Rules     string   `json:"rules,omitempty"` // more rules, one a line, or a file of rules
+	Export(ctx context.Context, in view.Input, format string) ([]byte, error)
 }
 
 // A Fault is what is wrong with what was typed, or with a request. The answer to what was mistyped
@@ -56,6 +46,19 @@ type Fault struct {
 }
 
 func (f *Fault) Error() string { return f.Text }
+
+// FaultText returns an error as the JSON of a Fault.
+func FaultText(err error) []byte {
+	var fault *Fault
+	if !errors.As(err, &fault) {
+		fault = &Fault{Text: err.Error()}
+	}
+	text, err := json.Marshal(fault)
+	if err != nil {
+		return []byte(`{"error": "an error that can't be written"}`)
+	}
+	return text
+}
 
 // Checked is what the machine finds about a rule.
 type Checked struct {
@@ -120,7 +123,7 @@ type Trial struct {
 // at once.
 type Service struct {
 	engine  Engine
-	subject *Subject
+	subject *view.Subject
 	dir     string            // of the files that pages brought; empty for none
 	files   map[string]string // other files that pages may name
 
@@ -131,17 +134,17 @@ type Service struct {
 // recent is a subject with its input as JSON, and the stamp of its file.
 type recent struct {
 	key     string
-	subject *Subject
+	subject *view.Subject
 }
 
 // NewService returns the service of a page. It begins with a subject, in is what that was made of.
 // Files that the page names are those in dir.
-func NewService(e Engine, s *Subject, in Input, dir string) *Service {
+func NewService(e Engine, s *view.Subject, in view.Input, dir string) *Service {
 	// The recording is copied: the same one may also be written to a file, where there is nobody to
 	// ask.
 	live := *s.Recording
 	live.Live = &in
-	return &Service{engine: e, subject: &Subject{&live, s.Optimizer, s.Run}, dir: dir, files: make(map[string]string)}
+	return &Service{engine: e, subject: &view.Subject{Recording: &live, Optimizer: s.Optimizer, Run: s.Run}, dir: dir, files: make(map[string]string)}
 }
 
 // Allow lets pages name a file that is elsewhere.
@@ -225,7 +228,7 @@ func (s *Service) hide(err error) error {
 
 // placed returns an input whose file is a path, and what tells the file from another one that had its
 // name before.
-func (s *Service) placed(in Input) (at Input, stamp string, err error) {
+func (s *Service) placed(in view.Input) (at view.Input, stamp string, err error) {
 	if in.File == "" {
 		return in, "", nil
 	}
@@ -249,7 +252,7 @@ func noFile(name string) *Fault {
 	return &Fault{Text: fmt.Sprintf("there is no file %q", fileio.Excerpt(name, 0))}
 }
 
-func optimize(s *Service, ctx context.Context, in Input) (*Recording, error) {
+func optimize(s *Service, ctx context.Context, in view.Input) (*view.Recording, error) {
 	subject, err := s.find(ctx, in)
 	if err != nil {
 		return nil, err
@@ -258,7 +261,7 @@ func optimize(s *Service, ctx context.Context, in Input) (*Recording, error) {
 }
 
 // find returns the subject of an input, from what was optimized before if it is there.
-func (s *Service) find(ctx context.Context, in Input) (*Subject, error) {
+func (s *Service) find(ctx context.Context, in view.Input) (*view.Subject, error) {
 	at, stamp, err := s.placed(in)
 	if err != nil {
 		return nil, err
@@ -290,7 +293,7 @@ func (s *Service) find(ctx context.Context, in Input) (*Subject, error) {
 }
 
 // kept returns a subject that was optimized before, or nil.
-func (s *Service) kept(key string) *Subject {
+func (s *Service) kept(key string) *view.Subject {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	for _, r := range s.recent {
@@ -304,14 +307,14 @@ func (s *Service) kept(key string) *Subject {
 // A whyNotQuestion asks why rules do not fire at a node, after some steps. Without an expression and
 // a file it is about the subject that the service began with.
 type whyNotQuestion struct {
-	Input
+	view.Input
 	Step int    `json:"step"`
 	Node int32  `json:"node"`
 	Rule string `json:"rule,omitempty"`
 }
 
 type answers struct {
-	Misses []answer `json:"misses"`
+	Misses any `json:"misses"` // as Subject.WhyNot returns them
 }
 
 func whyNot(s *Service, ctx context.Context, q whyNotQuestion) (out answers, err error) {
@@ -368,7 +371,7 @@ func passes(s *Service, _ context.Context, in struct {
 }
 
 func try(s *Service, ctx context.Context, in struct {
-	Input
+	view.Input
 	Seed uint64 `json:"seed"`
 }) (*Trial, error) {
 	at, _, err := s.placed(in.Input)
@@ -380,7 +383,7 @@ func try(s *Service, ctx context.Context, in struct {
 
 func export(s *Service, ctx context.Context, body []byte, _ part) ([]byte, error) {
 	var in struct {
-		Input
+		view.Input
 		Format string `json:"format"`
 	}
 	if err := decode(body, &in); err != nil {

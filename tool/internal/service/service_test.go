@@ -1,4 +1,4 @@
-package view_test
+package service_test
 
 import (
 	"net/http/httptest"
@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/view"
 )
 
@@ -22,7 +23,7 @@ func TestServerFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	s := view.NewServer(e, record(t, "+fast_run", "", "x*y/y"), view.Input{}, dir)
+	s := service.NewServer(e, record(t, "x*y/y"), view.Input{}, dir)
 	s.Allow("allowed", filepath.Join(outside, "given"))
 	srv := httptest.NewServer(s)
 	defer srv.Close()
