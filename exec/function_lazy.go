@@ -1,10 +1,10 @@
 package exec
 
 import (
-	"container/heap"
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/heap"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -95,7 +95,7 @@ type lazySort struct {
 	done             []bool
 	made, ahead      []bool // decisions, and those that are made although nobody may need the IfElse
 	// What waits for nothing; applies that wait only for decisions, and decisions that do.
-	ready, early, late nodeHeap
+	ready, early, late heap.Heap[int32]
 }
 
 func newLazySort(g *fgraph.FunctionGraph, order []*fgraph.Apply, guards *tensor.Guards) *lazySort {
@@ -145,20 +145,20 @@ func (l *lazySort) offer(node int32) {
 	switch {
 	case l.waits[node] > 0 || l.done[node]:
 	case l.undecided[node] == 0:
-		heap.Push(&l.ready, node)
+		l.ready.Push(node, 0)
 	case int(node) >= len(l.guards.Ifs):
-		heap.Push(&l.early, node)
+		l.early.Push(node, 0)
 	default:
-		heap.Push(&l.late, node)
+		l.late.Push(node, 0)
 	}
 }
 
 // next takes the node that comes next: the first that waits for nothing.
 func (l *lazySort) next() (int32, bool) {
-	for _, queue := range []*nodeHeap{&l.ready, &l.early, &l.late} {
-		for queue.Len() > 0 {
+	for _, queue := range []*heap.Heap[int32]{&l.ready, &l.early, &l.late} {
+		for len(*queue) > 0 {
 			// A node is offered again whenever it waits for less, so it may have left another queue before.
-			if node := heap.Pop(queue).(int32); !l.done[node] {
+			if node := queue.Pop().Key; !l.done[node] {
 				return node, true
 			}
 		}
@@ -285,18 +285,4 @@ func (r *Runner) choose(ws *array.Workspace, s *step, o *operands) error {
 		array.CopyTo(out, in)
 	}
 	return nil
-}
-
-// A nodeHeap is a heap of numbers, for package heap.
-type nodeHeap []int32
-
-func (h nodeHeap) Len() int           { return len(h) }
-func (h nodeHeap) Less(i, j int) bool { return h[i] < h[j] }
-func (h nodeHeap) Swap(i, j int)      { h[i], h[j] = h[j], h[i] }
-func (h *nodeHeap) Push(x any)        { *h = append(*h, x.(int32)) }
-func (h *nodeHeap) Pop() any {
-	old := *h
-	x := old[len(old)-1]
-	*h = old[:len(old)-1]
-	return x
 }

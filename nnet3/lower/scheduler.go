@@ -1,6 +1,10 @@
 package lower
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/nnopt/nnopt/internal/heap"
+)
 
 // stepKind says what a step of a schedule does.
 type stepKind uint8
@@ -50,21 +54,21 @@ func (s *scheduler) before(a, b int32) {
 }
 
 func (s *scheduler) run() error {
-	var q stepQueue
+	var q heap.Heap[int64]
 	for i := range s.steps {
 		if s.steps[i].waits == 0 {
-			q.push(queued{s.steps[i].key, int32(i)})
+			q.Push(s.steps[i].key, int32(i))
 		}
 	}
 	// Kahn's algorithm with a heap in place of a queue, in n log n. Ties go to the step that was
 	// added first, so the order is the same in every run.
 	for len(q) > 0 {
-		i := q.pop().n
+		i := q.Pop().N
 		s.order = append(s.order, i)
 		for e := s.steps[i].clients; e != 0; e = s.edges[e-1].next {
 			c := s.edges[e-1].to
 			if s.steps[c].waits--; s.steps[c].waits == 0 {
-				q.push(queued{s.steps[c].key, c})
+				q.Push(s.steps[c].key, c)
 			}
 		}
 	}
@@ -74,48 +78,4 @@ func (s *scheduler) run() error {
 		return fmt.Errorf("lower: %d of %d steps wait for each other", len(s.steps)-len(s.order), len(s.steps))
 	}
 	return nil
-}
-
-// queued is a step that waits for none.
-type queued struct {
-	key int64
-	n   int32
-}
-
-func (a queued) before(b queued) bool { return a.key < b.key || a.key == b.key && a.n < b.n }
-
-// stepQueue is a heap of steps by key, then by number.
-type stepQueue []queued
-
-func (q *stepQueue) push(x queued) {
-	h := append(*q, x)
-	*q = h
-	i := len(h) - 1
-	for i > 0 && x.before(h[(i-1)/2]) {
-		h[i] = h[(i-1)/2]
-		i = (i - 1) / 2
-	}
-	h[i] = x
-}
-
-func (q *stepQueue) pop() queued {
-	h := *q
-	first, x := h[0], h[len(h)-1]
-	h = h[:len(h)-1]
-	*q = h
-	i := 0
-	for c := 1; c < len(h); c = 2*i + 1 {
-		if c+1 < len(h) && h[c+1].before(h[c]) {
-			c++
-		}
-		if !h[c].before(x) {
-			break
-		}
-		h[i] = h[c]
-		i = c
-	}
-	if len(h) > 0 {
-		h[i] = x
-	}
-	return first
 }

@@ -3,6 +3,8 @@ package lower
 import (
 	"math"
 	"slices"
+
+	"github.com/nnopt/nnopt/internal/heap"
 )
 
 // slot is a matrix of the emitted computation: bases one after the other, or side by side.
@@ -213,7 +215,7 @@ func (s *Storage) reuseCost(o, b int32) (cost int64, ok bool) {
 // they are in one list by their ends, of which only the last few are considered.
 type slotPool struct {
 	s      *Storage
-	busy   stepQueue // slots whose lives are not over, by their ends; of equal ends the highest number comes first
+	busy   heap.Heap[int64] // slots whose lives are not over, by their ends; of equal ends the highest number comes first
 	shapes map[slotShape]int32
 	over   [][]int32 // by shape: slots whose lives are over, in order of their ends
 }
@@ -231,14 +233,14 @@ const reuseTries = 64
 // add makes slot k a candidate once its life is over.
 func (p *slotPool) add(k int32) {
 	if q := &p.s.slots[k]; !q.taken {
-		p.busy.push(queued{int64(q.last)<<32 - int64(k), k})
+		p.busy.Push(int64(q.last)<<32-int64(k), k)
 	}
 }
 
 // advance makes candidates of the slots that ended before event first. Events must not go back.
 func (p *slotPool) advance(first int32) {
-	for len(p.busy) > 0 && p.s.slots[p.busy[0].n].last < first {
-		k := p.busy.pop().n
+	for len(p.busy) > 0 && p.s.slots[p.busy[0].N].last < first {
+		k := p.busy.Pop().N
 		q := &p.s.slots[k]
 		shape := slotShape{q.rows, q.cols, q.fixed, p.s.spansAny(q.bases), q.carriedIn}
 		n := number(p.shapes, shape, &p.over, nil)

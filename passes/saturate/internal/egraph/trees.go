@@ -3,6 +3,8 @@ package egraph
 import (
 	"math"
 	"slices"
+
+	"github.com/nnopt/nnopt/internal/heap"
 )
 
 // tree is what the search for the cheapest trees knows of a node.
@@ -149,14 +151,14 @@ func (x *extractor) settle(nodes []uint32) []uint32 {
 	for c := range to {
 		to[c] = best{math.Inf(1), none, false}
 	}
-	var h costHeap
+	var h heap.Heap[float64] // of classes
 	for i := range of {
 		if of[i].left == 0 {
-			h.offer(to, &of[i], uint32(i))
+			offer(&h, to, &of[i], uint32(i))
 		}
 	}
 	for len(h) > 0 && !g.stopped() {
-		c := h.pop().class
+		c := h.Pop().N
 		b := &to[c]
 		// A class is in the heap once for each time that it got cheaper. The first that comes out
 		// is the cheapest.
@@ -173,7 +175,7 @@ func (x *extractor) settle(nodes []uint32) []uint32 {
 			t.sum += b.cost
 			// A node has a cost as soon as its last input is settled, which is also its dearest.
 			if t.left--; t.left == 0 {
-				h.offer(to, t, users[u].node)
+				offer(&h, to, t, users[u].node)
 			}
 		}
 	}
@@ -186,68 +188,12 @@ func (x *extractor) complete(node []uint32) bool {
 }
 
 // offer queues a class if a node makes it cheaper.
-func (h *costHeap) offer(to []best, t *tree, n uint32) {
+func offer(h *heap.Heap[float64], to []best, t *tree, n uint32) {
 	t.sum = min(t.sum, math.MaxFloat64) // all inputs have a tree, see extractor.has
 	if b := &to[t.class]; t.sum < b.cost {
 		b.cost, b.node = t.sum, n
-		h.push(item{t.sum, t.class})
+		h.Push(t.sum, int32(t.class))
 	}
-}
-
-// item is a class that could cost so much.
-type item struct {
-	cost  float64
-	class uint32
-}
-
-// costHeap is a heap with four children a node, the cheapest on top; equals are ordered by class.
-type costHeap []item
-
-func (a item) less(b item) bool { return a.cost < b.cost || a.cost == b.cost && a.class < b.class }
-
-func (h *costHeap) push(x item) {
-	s := append(*h, x)
-	i := len(s) - 1
-	for i > 0 {
-		p := (i - 1) / 4
-		if !x.less(s[p]) {
-			break
-		}
-		s[i] = s[p]
-		i = p
-	}
-	s[i] = x
-	*h = s
-}
-
-func (h *costHeap) pop() item {
-	s := *h
-	top, x := s[0], s[len(s)-1]
-	s = s[:len(s)-1]
-	*h = s
-	if len(s) == 0 {
-		return top
-	}
-	i := 0
-	for {
-		k := 4*i + 1
-		if k >= len(s) {
-			break
-		}
-		least := k
-		for j := k + 1; j < min(k+4, len(s)); j++ {
-			if s[j].less(s[least]) {
-				least = j
-			}
-		}
-		if !s[least].less(x) {
-			break
-		}
-		s[i] = s[least]
-		i = least
-	}
-	s[i] = x
-	return top
 }
 
 // given chooses the cheapest tree of each class among the nodes of the input, as they are now. It
