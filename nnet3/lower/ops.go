@@ -24,22 +24,8 @@ func NewFill(rows, cols int32, value float32) *fgraph.Variable {
 	return fgraph.NewApply(Fill{rows, cols, value}, nil, MatrixType{Rows: rows, Cols: cols}).Out()
 }
 
-// EqualOp reports whether the other op is the same.
-func (o Fill) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
-
-// HashOp agrees with EqualOp.
-func (o Fill) HashOp() uint64 {
-	return uint64(hashOf(o.Rows, o.Cols, int32(math.Float32bits(o.Value+0)))) // +0 turns -0 into 0
-}
-
 // Block is a rectangle of its input: a view, which costs nothing.
 type Block struct{ Rect }
-
-// EqualOp reports whether the other op is the same.
-func (o Block) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
-
-// HashOp agrees with EqualOp.
-func (o Block) HashOp() uint64 { return uint64(hashOf(o.R0, o.R1, o.C0, o.C1)) }
 
 // String returns the op with its rows and columns, ends excluded.
 func (o Block) String() string { return fmt.Sprintf("Block{%d:%d,%d:%d}", o.R0, o.R1, o.C0, o.C1) }
