@@ -1,12 +1,14 @@
-package ir
+package ir_test
 
 import (
 	"testing"
+
+	"github.com/nnopt/nnopt/onnx/ir"
 )
 
-func typeOf(t *testing.T, text string) Type {
+func typeOf(t *testing.T, text string) ir.Type {
 	t.Helper()
-	typ, err := ParseType(text)
+	typ, err := ir.ParseType(text)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -48,8 +50,8 @@ func TestMeetAndJoin(t *testing.T) {
 
 func TestProto(t *testing.T) {
 	for _, text := range []string{"float[n,3,?]", "int64[*]", "bool[]", "opaque[seq(float[n])]", "opaque[optional(seq(string[*]))]"} {
-		if typ := typeOf(t, text); FromProto(typ.Proto()) != typ {
-			t.Errorf("%v is written as %v", typ, FromProto(typ.Proto()))
+		if typ := typeOf(t, text); ir.FromProto(typ.Proto()) != typ {
+			t.Errorf("%v is written as %v", typ, ir.FromProto(typ.Proto()))
 		}
 	}
 	for _, text := range []string{"unknown", "opaque[map(int64,float[])]", "opaque[seq(unknown)]"} {
