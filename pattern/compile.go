@@ -166,11 +166,13 @@ func (c *compiler) operator(name string) (op Operator, inBraces string, ok bool)
 	}
 	base, inBraces, found := strings.Cut(name, "{")
 	families, can := c.vocab.(Families)
-	if !found || !can {
-		return op, "", false
+	if found && can {
+		op, ok = families.Family(base)
 	}
-	op, ok = families.Family(base)
-	return op, strings.TrimSuffix(inBraces, "}"), ok && op.Param != nil
+	if !ok || op.Param == nil {
+		return Operator{}, "", false // whatever a vocabulary returns beside false
+	}
+	return op, strings.TrimSuffix(inBraces, "}"), true
 }
 
 // hint returns what the name of an op may have been meant to be.

@@ -2,6 +2,7 @@ package tool
 
 import (
 	"cmp"
+	"errors"
 	"slices"
 	"strings"
 
@@ -38,6 +39,14 @@ func (cfg Config) complete() Config {
 	cfg.Group = cmp.Or(cfg.Group, "canonicalize")
 	if cfg.Database == nil {
 		cfg.Database = Always(func() *optdb.SequenceDB { return optdb.NewSequenceDB("empty") })
+	}
+	database := cfg.Database
+	cfg.Database = func() (*optdb.SequenceDB, error) {
+		db, err := database()
+		if db == nil && err == nil {
+			err = errors.New("the program has no database: Config.Database returns nil, and no error")
+		}
+		return db, err
 	}
 	return cfg
 }

@@ -113,9 +113,16 @@ func TestDatabaseFault(t *testing.T) {
 			`The vocabulary has an op with the name "or"; give it another one in rules, such as "or_"`, theory{}},
 		{"syntax", "# A.\na: canonicalize\n    (And x\n", "syntax.rules:3: the last rewrite is not complete: (And x", circuits{}},
 		{"typo", "# A.\na: canonicalise\n    (And x x) => x\n", "typo.rules:2: rule a: optdb: circuits/canonicalise: unknown entry: no database has that name, did you mean canonicalize?", circuits{}},
+		{"gate", "# A.\na: canonicalize\n    (And x x) => (Nand x x)\n", `gate.rules:3: rule a: pattern "(And x x) => (Nand x x)": column 14: unknown op: Nand`, circuits{}},
+		{"nil", "", "the program has no database: Config.Database returns nil, and no error", nil},
 	} {
 		cfg := circuitTool
-		cfg.Database = func() (*optdb.SequenceDB, error) { return circuitDatabase(c.name+".rules", c.rules, c.vocabulary) }
+		cfg.Database = func() (*optdb.SequenceDB, error) {
+			if c.vocabulary == nil {
+				return nil, nil
+			}
+			return circuitDatabase(c.name+".rules", c.rules, c.vocabulary)
+		}
 		for _, args := range []string{
 			"opt plan.graph", "opt --rule=(And(x)(x))=>x plan.graph", "opt --optimization.absorb=false plan.graph", "graph plan.graph", "passes", "passes --as-pipeline",
 			"passes --explain=absorb", "profile plan.graph", "rule check --all", "view --output=page.html plan.graph", "reproduce plan.graph", "bisect plan.graph", "reduce plan.graph",
