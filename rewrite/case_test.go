@@ -150,10 +150,15 @@ func TestGrowingRules(t *testing.T) {
 			return Replace(call(op("pad"), call(op(to), n.Inputs()...))), nil
 		}}
 	}
+	// Only its first rounds show what it does: later ones are f(f(f(…))) on both sides.
+	deeper := Rule{Name: "deeper", On: []Track{TrackOp(op("f"))}, Fn: func(_ *Context, n *fgraph.Apply) (Result, error) {
+		return Replace(call(op("f"), call(op("f"), n.Inputs()...))), nil
+	}}
 	for _, c := range []struct {
 		rules []NodeRewriter
 		want  string
 	}{
+		{list[NodeRewriter](deeper), "; each round of 1 rewrite makes the graph larger:\n\tdeeper: f(x) -> f(f(x))"},
 		{list[NodeRewriter](grow("f_to_f", "f", "f")), "; each round of 1 rewrite makes the graph larger:\n\tf_to_f: f(x) -> pad(f(x))"},
 		{list[NodeRewriter](grow("f_to_g", "f", "g"), grow("g_to_f", "g", "f")), "; each round of 2 rewrites makes the graph larger:\n\tg_to_f: g(x) -> "},
 		{list[NodeRewriter](grow("f_to_g", "f", "g"), swap("g_to_f", "g", "f")), "; each round of 2 rewrites makes the graph larger:\n\tg_to_f: g(x) -> "},

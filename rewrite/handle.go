@@ -132,7 +132,8 @@ func (h *Handle) Whole(rule string, do func() error) (done bool, err error) {
 	return true, err
 }
 
-// Graph returns the graph.
+// Graph returns the graph. Changes that are made through it, and not by [Handle.Replace], go on when the
+// context is done: a pass that makes them asks its context.
 func (h *Handle) Graph() *fgraph.FunctionGraph { return h.g }
 
 // Recorder returns the record of the run, which may be nil. Replacements are recorded

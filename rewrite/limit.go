@@ -83,34 +83,41 @@ func (l *limit) exceeded(rule, place string, r *ruleState) error {
 
 // show sets what the error says about the last events.
 func (e *MaxUseError) show(events []logged) {
-	last, repeats := lap(events)
-	for _, ev := range last {
-		e.Lap = append(e.Lap, ev.Event)
-	}
+	n, repeats := lap(events)
+	at := len(events) - n
 	if e.Repeats = repeats; repeats {
-		before := events[len(events)-len(last)-1]
-		e.Grown = max(0, last[len(last)-1].nodes-before.nodes)
+		e.Grown = max(0, events[len(events)-1].nodes-events[at-1].nodes)
+	}
+	// Terms that have grown for long look alike, because few of their levels are shown. The first round has
+	// the smallest ones.
+	for e.Grown > 0 && at >= n && slices.EqualFunc(events[at-n:at], events[len(events)-n:], sameRule) {
+		at -= n
+	}
+	for _, ev := range events[at : at+n] {
+		e.Lap = append(e.Lap, ev.Event)
 	}
 }
 
-// lap returns the shortest sequence that occurs twice at the end of events, and true; or else
-// the last few events.
-func lap(events []logged) ([]logged, bool) {
+// sameRule reports whether events are of one rule.
+func sameRule(a, b logged) bool { return a.Rule == b.Rule }
+
+// lap returns the length of the shortest sequence that occurs twice at the end of events, and true; or else
+// that of the last few events.
+func lap(events []logged) (n int, repeats bool) {
 	same := func(a, b logged) bool {
 		return a.Rule == b.Rule && a.Before == b.Before && a.After == b.After && a.nodes == b.nodes
 	}
-	alike := func(a, b logged) bool { return a.Rule == b.Rule }
 	// First look for a cycle whose graphs repeat, the proof that rules undo each other; then for
 	// one of the same rules on a graph that grows. Its texts may repeat, too, because they show three
 	// levels of applies only, so the size of the graph tells.
-	for _, equal := range []func(a, b logged) bool{same, alike} {
+	for _, equal := range []func(a, b logged) bool{same, sameRule} {
 		for n := 1; 2*n <= len(events); n++ {
 			last, before := events[len(events)-n:], events[len(events)-2*n:len(events)-n]
 			if slices.EqualFunc(last, before, equal) {
-				return last, true
+				return n, true
 			}
 		}
 	}
 	const few = 8
-	return events[max(0, len(events)-few):], false
+	return min(few, len(events)), false
 }
