@@ -60,6 +60,7 @@ func TestCircuits(t *testing.T) {
 		{0, "rule find --from=majority.graph --size=3", "    # replaces something at 1 places\n"},
 		{2, "rule find", "--ops=OP,OP or --from=FILE expected"},
 		{2, "rule find --ops=Nand", "Nand"},
+		{2, "rule find --ops=And,or", `reserved name: "or" means alternatives in rules`},
 		{2, "rule|check|--ops=And|(And x x) => x", "--ops has no meaning for rule check"},
 		{2, "rule find --all --ops=And", "--all has no meaning for rule find"},
 		{1, "reproduce wrong.graph", "it fails: values in canonicalize/absorb: "},

@@ -109,6 +109,9 @@ func newSpace(d rulecheck.Domain, g *rulecheck.Ground, o *Options) (*space, erro
 
 // symbols returns the op of a name, or those of a family.
 func symbols(d rulecheck.Domain, name string) ([]symbol, error) {
+	if name == "or" { // or the rules that are found would say something else
+		return nil, fmt.Errorf("%w: \"or\" means alternatives in rules; a vocabulary gives such an op another one, such as \"or_\"", pattern.ErrReserved)
+	}
 	if op, ok := d.Vocabulary().Operator(name); ok && op.Make != nil {
 		return []symbol{{name, op}}, nil
 	}
