@@ -1,4 +1,4 @@
-package fileio
+package fileio_test
 
 import (
 	"errors"
@@ -6,6 +6,8 @@ import (
 	"strings"
 	"testing"
 	"unicode/utf8"
+
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 func TestExcerpt(t *testing.T) {
@@ -20,13 +22,13 @@ func TestExcerpt(t *testing.T) {
 		{long, 0, strings.Repeat("a", 60) + "…"}, {long, -5, strings.Repeat("a", 60) + "…"},
 		{long, len(long), "…" + strings.Repeat("é", 30)}, {long, 1 << 40, "…" + strings.Repeat("é", 30)},
 	} {
-		if got := Excerpt(c.text, c.at); got != c.want {
+		if got := fileio.Excerpt(c.text, c.at); got != c.want {
 			t.Errorf("at %d: %q, want %q", c.at, got, c.want)
 		}
 	}
 	for at := range len(long) {
-		got := Excerpt(long, at)
-		if !utf8.ValidString(got) || len(got) > 2*excerptSide+2*len("…") || !strings.Contains(long, strings.Trim(got, "…")) {
+		got := fileio.Excerpt(long, at)
+		if !utf8.ValidString(got) || len(got) > 2*60+2*len("…") || !strings.Contains(long, strings.Trim(got, "…")) {
 			t.Fatalf("at %d: %q", at, got)
 		}
 	}
@@ -40,7 +42,7 @@ func TestExcerpts(t *testing.T) {
 	long := strings.Repeat("x", 1000)
 	cause := errors.New(long)
 	args := []any{long, printed(long), 7, cause}
-	err := fmt.Errorf("%s %v %d %w", Excerpts(args)...)
+	err := fmt.Errorf("%s %v %d %w", fileio.Excerpts(args)...)
 	if want := strings.Repeat("x", 60) + "… " + strings.Repeat("x", 60) + "… 7 " + long; err.Error() != want || !errors.Is(err, cause) {
 		t.Error(err)
 	}

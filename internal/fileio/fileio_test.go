@@ -1,4 +1,4 @@
-package fileio
+package fileio_test
 
 import (
 	"bytes"
@@ -12,6 +12,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // zeros is an endless input.
@@ -31,11 +33,11 @@ func TestLimit(t *testing.T) {
 		{strings.NewReader("12345"), 5, true}, {strings.NewReader("12345"), 4, false}, {strings.NewReader(""), 0, true},
 		{strings.NewReader("1"), 0, false}, {zeros{}, 1 << 20, false}, {strings.NewReader("12345"), 1 << 20, true},
 	} {
-		got, err := ReadAll(c.in, "the name", c.limit)
+		got, err := fileio.ReadAll(c.in, "the name", c.limit)
 		if (err == nil) != c.ok || int64(len(got)) > c.limit {
 			t.Errorf("limit %d: %d bytes, %v", c.limit, len(got), err)
 		}
-		if err != nil && (!errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), "the name has more than")) {
+		if err != nil && (!errors.Is(err, fileio.ErrLimit) || !strings.Contains(err.Error(), "the name has more than")) {
 			t.Error(err)
 		}
 	}
@@ -46,7 +48,7 @@ func TestLimit(t *testing.T) {
 	if err := os.Truncate(name, 50<<30); err != nil {
 		t.Skip(err)
 	}
-	if _, err := ReadFile(name, MaxText); !errors.Is(err, ErrLimit) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "67108864") {
+	if _, err := fileio.ReadFile(name, fileio.MaxText); !errors.Is(err, fileio.ErrLimit) || !strings.Contains(err.Error(), name) || !strings.Contains(err.Error(), "67108864") {
 		t.Error(err)
 	}
 }
@@ -59,16 +61,16 @@ func TestPlain(t *testing.T) {
 		{"a\u202eb\u2066c\u2069\u200e\u200f\u061c\u2028\ufeff", `a\u202eb\u2066c\u2069\u200e\u200f\u061c\u2028\ufeff`},
 		{"क\u200dष", "क\u200dष"},
 	} {
-		if got := Plain(c[0]); got != c[1] {
+		if got := fileio.Plain(c[0]); got != c[1] {
 			t.Errorf("%q becomes %q, want %q", c[0], got, c[1])
 		}
-		if again := Plain(c[1]); again != c[1] {
+		if again := fileio.Plain(c[1]); again != c[1] {
 			t.Errorf("%q becomes %q", c[1], again)
 		}
 		// The result does not depend on how the text is split.
 		for step := 1; step < 4; step++ {
 			var b strings.Builder
-			w := NewPlainWriter(&b)
+			w := fileio.NewPlainWriter(&b)
 			for rest := c[0]; rest != ""; rest = rest[min(step, len(rest)):] {
 				if n, err := w.Write([]byte(rest[:min(step, len(rest))])); err != nil || n != min(step, len(rest)) {
 					t.Fatal(n, err)
@@ -80,12 +82,12 @@ func TestPlain(t *testing.T) {
 		}
 	}
 	var b strings.Builder
-	w := NewPlainWriter(&b)
+	w := fileio.NewPlainWriter(&b)
 	w.Write([]byte("cut \xe2\x80"))
 	if w.Close(); b.String() != `cut \xe2\x80` {
 		t.Errorf("%q", b.String())
 	}
-	if got := PlainName("a\nb\tc\u202e"); got != `a\nb\tc\u202e` {
+	if got := fileio.PlainName("a\nb\tc\u202e"); got != `a\nb\tc\u202e` {
 		t.Errorf("%q", got)
 	}
 	var all strings.Builder
@@ -97,7 +99,7 @@ func TestPlain(t *testing.T) {
 		t.Fatal(err)
 	}
 	var back string
-	if err := json.Unmarshal([]byte(Plain(string(text))), &back); err != nil || back != all.String() {
+	if err := json.Unmarshal([]byte(fileio.Plain(string(text))), &back); err != nil || back != all.String() {
 		t.Errorf("JSON is not the same: %v", err)
 	}
 }
@@ -113,11 +115,14 @@ func TestWaiting(t *testing.T) {
 	var fifo string // a new one for each case
 	enough := errors.New("enough")
 	for name, wait := range map[string]func(context.Context) error{
-		"read":        func(ctx context.Context) error { _, err := io.ReadAll(Reader(ctx, blocked{})); return err },
-		"write":       func(ctx context.Context) error { _, err := Writer(ctx, blocked{}).Write([]byte("x")); return err },
-		"open":        func(ctx context.Context) error { _, err := Open(ctx, fifo); return err },
-		"create":      func(ctx context.Context) error { _, err := Create(ctx, fifo); return err },
-		"write there": func(ctx context.Context) error { return Write(ctx, fifo, func(io.Writer) error { return nil }) },
+		"read": func(ctx context.Context) error { _, err := io.ReadAll(fileio.Reader(ctx, blocked{})); return err },
+		"write": func(ctx context.Context) error {
+			_, err := fileio.Writer(ctx, blocked{}).Write([]byte("x"))
+			return err
+		},
+		"open":        func(ctx context.Context) error { _, err := fileio.Open(ctx, fifo); return err },
+		"create":      func(ctx context.Context) error { _, err := fileio.Create(ctx, fifo); return err },
+		"write there": func(ctx context.Context) error { return fileio.Write(ctx, fifo, func(io.Writer) error { return nil }) },
 	} {
 		fifo = filepath.Join(t.TempDir(), "fifo")
 		if err := mkfifo(fifo); err != nil {
@@ -141,10 +146,10 @@ func TestWaiting(t *testing.T) {
 	defer cancel()
 	text := strings.Repeat("0123456789", 50_000)
 	var b bytes.Buffer
-	if n, err := io.WriteString(Writer(ctx, &b), text); n != len(text) || err != nil || b.String() != text {
+	if n, err := io.WriteString(fileio.Writer(ctx, &b), text); n != len(text) || err != nil || b.String() != text {
 		t.Errorf("%d of %d bytes, %v", n, len(text), err)
 	}
-	if got, err := io.ReadAll(Reader(ctx, strings.NewReader(text))); err != nil || string(got) != text {
+	if got, err := io.ReadAll(fileio.Reader(ctx, strings.NewReader(text))); err != nil || string(got) != text {
 		t.Errorf("%d of %d bytes, %v", len(got), len(text), err)
 	}
 }
@@ -194,18 +199,18 @@ func put(text string, err error) func(io.Writer) error {
 func TestWrite(t *testing.T) {
 	ctx, cancel := context.WithCancelCause(context.Background())
 	dir, name := folder(t, 0o640)
-	if err := Write(ctx, name, put("new", nil)); err != nil {
+	if err := fileio.Write(ctx, name, put("new", nil)); err != nil {
 		t.Error(err)
 	}
 	holds(t, dir, name, "new", 0o640, "file")
 	full := errors.New("no room")
-	if err := Write(ctx, name, put("half", full)); !errors.Is(err, full) || !strings.Contains(err.Error(), "writing "+name) {
+	if err := fileio.Write(ctx, name, put("half", full)); !errors.Is(err, full) || !strings.Contains(err.Error(), "writing "+name) {
 		t.Error(err)
 	}
 	holds(t, dir, name, "new", 0o640, "file")
 	func() {
 		defer func() { recover() }()
-		Write(ctx, name, func(io.Writer) error { panic("x") })
+		fileio.Write(ctx, name, func(io.Writer) error { panic("x") })
 	}()
 	holds(t, dir, name, "new", 0o640, "file")
 
@@ -214,7 +219,7 @@ func TestWrite(t *testing.T) {
 	if err := os.Symlink("file", link); err != nil {
 		t.Skip(err)
 	}
-	if err := Write(ctx, link, put("by link", nil)); err != nil {
+	if err := fileio.Write(ctx, link, put("by link", nil)); err != nil {
 		t.Error(err)
 	}
 	holds(t, dir, name, "by link", 0o640, "file", "link")
@@ -224,14 +229,14 @@ func TestWrite(t *testing.T) {
 	// So is a link to a missing file in another directory.
 	sub := filepath.Join(dir, "sub")
 	os.Remove(link)
-	if err := errors.Join(os.Mkdir(sub, 0o777), os.Symlink("sub/none", link), Write(ctx, link, put("first", nil))); err != nil {
+	if err := errors.Join(os.Mkdir(sub, 0o777), os.Symlink("sub/none", link), fileio.Write(ctx, link, put("first", nil))); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := os.ReadFile(filepath.Join(sub, "none")); err != nil || string(got) != "first" {
 		t.Errorf("%q, %v", got, err)
 	}
 	// Anything but a regular file is written directly.
-	if err := Write(ctx, os.DevNull, put("gone", nil)); err != nil {
+	if err := fileio.Write(ctx, os.DevNull, put("gone", nil)); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Stat(os.DevNull); err != nil || info.Mode().IsRegular() {
@@ -240,7 +245,7 @@ func TestWrite(t *testing.T) {
 	empty := t.TempDir()
 	t.Chdir(empty)
 	for _, bad := range []string{dir, filepath.Join(name, "x"), filepath.Join(dir, "none", "x"), ""} {
-		if err := Write(ctx, bad, put("x", nil)); err == nil || !strings.Contains(err.Error(), bad) {
+		if err := fileio.Write(ctx, bad, put("x", nil)); err == nil || !strings.Contains(err.Error(), bad) {
 			t.Errorf("%q: %v", bad, err)
 		}
 	}
@@ -249,7 +254,7 @@ func TestWrite(t *testing.T) {
 	}
 	if os.Geteuid() != 0 {
 		os.Chmod(name, 0o440)
-		if err := Write(ctx, name, put("forbidden", nil)); !errors.Is(err, os.ErrPermission) {
+		if err := fileio.Write(ctx, name, put("forbidden", nil)); !errors.Is(err, os.ErrPermission) {
 			t.Error(err)
 		}
 		os.Chmod(name, 0o640)
@@ -257,7 +262,7 @@ func TestWrite(t *testing.T) {
 
 	// Writing ends with the context.
 	enough := errors.New("enough")
-	err := Write(ctx, name, func(w io.Writer) error {
+	err := fileio.Write(ctx, name, func(w io.Writer) error {
 		cancel(enough)
 		for {
 			if _, err := w.Write([]byte("x")); err != nil {
@@ -284,7 +289,7 @@ func TestWriteStdout(t *testing.T) {
 		t.Skip(err)
 	}
 	before, _ := f.Stat()
-	if err := Write(context.Background(), open, put("new", nil)); err != nil {
+	if err := fileio.Write(context.Background(), open, put("new", nil)); err != nil {
 		t.Error(err)
 	}
 	after, err := os.Stat(name)
@@ -295,8 +300,8 @@ func TestWriteStdout(t *testing.T) {
 }
 
 func TestLFS(t *testing.T) {
-	for text, want := range map[string]error{"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 2\n": ErrLFS, "version 1\n": nil, "": nil} {
-		if _, err := ReadAll(strings.NewReader(text), "file", 100); !errors.Is(err, want) || err != nil && !strings.HasPrefix(err.Error(), "file: ") {
+	for text, want := range map[string]error{"version https://git-lfs.github.com/spec/v1\noid sha256:1\nsize 2\n": fileio.ErrLFS, "version 1\n": nil, "": nil} {
+		if _, err := fileio.ReadAll(strings.NewReader(text), "file", 100); !errors.Is(err, want) || err != nil && !strings.HasPrefix(err.Error(), "file: ") {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

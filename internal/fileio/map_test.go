@@ -1,4 +1,4 @@
-package fileio
+package fileio_test
 
 import (
 	"errors"
@@ -7,17 +7,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 func TestMap(t *testing.T) {
 	name := filepath.Join(t.TempDir(), "f")
-	mapOf := func() (*Mapping, error) {
+	mapOf := func() (*fileio.Mapping, error) {
 		f, err := os.Open(name)
 		if err != nil {
 			t.Fatal(err)
 		}
 		defer f.Close()
-		return Map(f)
+		return fileio.Map(f)
 	}
 	for _, want := range []string{"", "some text", strings.Repeat("x", 1<<20)} {
 		if err := os.WriteFile(name, []byte(want), 0o666); err != nil {
@@ -28,7 +30,7 @@ func TestMap(t *testing.T) {
 			t.Fatal(len(want), err)
 		}
 		// A file that gets the name is another one.
-		if err := Replace(t.Context(), name, func(w io.Writer) error { return nil }); err == nil && string(m.Bytes()) != want {
+		if err := fileio.Replace(t.Context(), name, func(w io.Writer) error { return nil }); err == nil && string(m.Bytes()) != want {
 			t.Error("other bytes")
 		}
 		// What is forgotten is there again, and other memory is left alone.
@@ -59,7 +61,7 @@ func TestMap(t *testing.T) {
 		io.WriteString(w, "from a pipe")
 		w.Close()
 	}()
-	if m, err := Map(r); err != nil || string(m.Bytes()) != "from a pipe" || m.Close() != nil {
+	if m, err := fileio.Map(r); err != nil || string(m.Bytes()) != "from a pipe" || m.Close() != nil {
 		t.Error(err)
 	}
 }
@@ -85,7 +87,7 @@ func TestOpenWithin(t *testing.T) {
 		if !links && strings.Contains("link out loop", name) || !fifo && name == "fifo" {
 			continue
 		}
-		f, err := OpenWithin(folder, name)
+		f, err := fileio.OpenWithin(folder, name)
 		if fault, ok := strings.CutPrefix(want, "!"); ok {
 			if err == nil || !strings.Contains(err.Error(), fault) {
 				t.Errorf("%q: %v", name, err)
@@ -109,14 +111,14 @@ func TestReplace(t *testing.T) {
 	write := func(w io.Writer) error { _, err := io.WriteString(w, "new"); return err }
 	name := filepath.Join(dir, "f")
 	for range 2 {
-		if err := Replace(t.Context(), name, write); err != nil {
+		if err := fileio.Replace(t.Context(), name, write); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got, err := os.ReadFile(name); err != nil || string(got) != "new" {
 		t.Error(got, err)
 	}
-	if err := Replace(t.Context(), os.DevNull, write); !errors.Is(err, ErrReplace) || !strings.Contains(err.Error(), os.DevNull) {
+	if err := fileio.Replace(t.Context(), os.DevNull, write); !errors.Is(err, fileio.ErrReplace) || !strings.Contains(err.Error(), os.DevNull) {
 		t.Error(err)
 	}
 	// Nor where Write would do so, in a folder that is closed.
@@ -128,7 +130,7 @@ func TestReplace(t *testing.T) {
 		f.Close()
 		t.Skip("this user may write to any folder")
 	}
-	if err := Replace(t.Context(), name, func(w io.Writer) error { t.Error("written"); return nil }); !errors.Is(err, ErrReplace) {
+	if err := fileio.Replace(t.Context(), name, func(w io.Writer) error { t.Error("written"); return nil }); !errors.Is(err, fileio.ErrReplace) {
 		t.Error(err)
 	}
 }

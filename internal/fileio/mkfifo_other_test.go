@@ -1,6 +1,6 @@
 //go:build !unix
 
-package fileio
+package fileio_test
 
 import "errors"
 

@@ -1,4 +1,4 @@
-package descriptor
+package descriptor_test
 
 import (
 	"errors"
@@ -9,11 +9,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
 // The nodes of the tests are a to e. They have ten columns each, e has five.
 const nodeNames = "abcde"
+
+// maxDepth is how far functions may be inside each other.
+const maxDepth = 4000
 
 func lookup(name string) (int, bool) {
 	i := strings.Index(nodeNames, name)
@@ -29,9 +33,9 @@ func nodeDim(i int) int {
 	return 10
 }
 
-func mustParse(t testing.TB, text string) Descriptor {
+func mustParse(t testing.TB, text string) descriptor.Descriptor {
 	t.Helper()
-	d, err := Parse(text, lookup)
+	d, err := descriptor.Parse(text, lookup)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -121,8 +125,8 @@ func TestParseErrors(t *testing.T) {
 		{"Sum(a; b)", 5, `expected ')'`},
 		{strings.Repeat("Sum(", 5000), 4 * (maxDepth + 1), "inside each other"},
 	} {
-		_, err := Parse(c.text, lookup)
-		var e *Error
+		_, err := descriptor.Parse(c.text, lookup)
+		var e *descriptor.Error
 		if !errors.As(err, &e) {
 			t.Errorf("%.60s: %v is no *Error", c.text, err)
 			continue
@@ -130,16 +134,16 @@ func TestParseErrors(t *testing.T) {
 		if e.Pos != c.pos || !strings.Contains(e.What, c.what) {
 			t.Errorf("%.60s: at %d: %s; want at %d: …%s…", c.text, e.Pos, e.What, c.pos, c.what)
 		}
-		if e.Err != ErrSyntax && e.Err != ErrUnknownNode || (e.Err == ErrUnknownNode) != (e.Unknown != "") {
+		if e.Err != descriptor.ErrSyntax && e.Err != descriptor.ErrUnknownNode || (e.Err == descriptor.ErrUnknownNode) != (e.Unknown != "") {
 			t.Errorf("%.60s: Err %v, Unknown %q", c.text, e.Err, e.Unknown)
 		}
 	}
 	for _, word := range []string{"z", "1", "z("} {
-		if _, err := Parse(strings.Repeat(word[:1], 1<<20)+word[1:], lookup); err == nil || len(err.Error()) > 1000 {
+		if _, err := descriptor.Parse(strings.Repeat(word[:1], 1<<20)+word[1:], lookup); err == nil || len(err.Error()) > 1000 {
 			t.Errorf("the error about a long %q has %d letters", word, len(err.Error()))
 		}
 	}
-	_, err := Parse("Append(a, Offset(b 1))", lookup)
+	_, err := descriptor.Parse("Append(a, Offset(b 1))", lookup)
 	const want = `descriptor, column 20: expected ',' in Offset, got "1": is a comma missing?; usage: Offset(d, t) or Offset(d, t, x): Append(a, Offset(b  -> 1))`
 	if err == nil || err.Error() != want {
 		t.Errorf("got  %v\nwant %s", err, want)
@@ -150,11 +154,11 @@ func TestParseErrors(t *testing.T) {
 func TestLargeForms(t *testing.T) {
 	wide := "Append(" + strings.Repeat("a, ", 2000) + "a)"
 	nested := strings.Repeat("Round(", 1000) + wide + strings.Repeat(", 2)", 1000)
-	if _, err := Parse(nested, lookup); !errors.Is(err, ErrSyntax) || !strings.Contains(err.Error(), "too large") {
+	if _, err := descriptor.Parse(nested, lookup); !errors.Is(err, descriptor.ErrSyntax) || !strings.Contains(err.Error(), "too large") {
 		t.Errorf("1000 functions around 2001 terms: %v", err)
 	}
 	sum := "Sum(" + strings.Repeat("a, ", maxDepth) + "a)"
-	if _, err := Parse(sum, lookup); !errors.Is(err, ErrSyntax) {
+	if _, err := descriptor.Parse(sum, lookup); !errors.Is(err, descriptor.ErrSyntax) {
 		t.Errorf("a sum that can't be written out: %v", err)
 	}
 	d := mustParse(t, "Sum("+strings.Repeat("a, ", maxDepth-10)+"a)")
@@ -211,31 +215,31 @@ func TestRows(t *testing.T) {
 		text     string
 		has      []index.Cindex
 		ok       bool
-		terms    []Term
+		terms    []descriptor.Term
 		constant float32
 	}{
 		{"a", nil, false, nil, 0},
-		{"a", []index.Cindex{a7}, true, []Term{{a7, 1}}, 0},
-		{"Scale(0.5, a)", []index.Cindex{a7}, true, []Term{{a7, 0.5}}, 0},
-		{"Offset(a, -3)", []index.Cindex{at(0, 4)}, true, []Term{{at(0, 4), 1}}, 0},
+		{"a", []index.Cindex{a7}, true, []descriptor.Term{{a7, 1}}, 0},
+		{"Scale(0.5, a)", []index.Cindex{a7}, true, []descriptor.Term{{a7, 0.5}}, 0},
+		{"Offset(a, -3)", []index.Cindex{at(0, 4)}, true, []descriptor.Term{{at(0, 4), 1}}, 0},
 		{"Offset(a, 1, 2)", []index.Cindex{{Node: 0, Index: index.Index{N: 1, T: 8, X: 2}}}, true,
-			[]Term{{index.Cindex{Node: 0, Index: index.Index{N: 1, T: 8, X: 2}}, 1}}, 0},
-		{"Round(a, 3)", []index.Cindex{at(0, 6)}, true, []Term{{at(0, 6), 1}}, 0},
-		{"Round(Offset(a, -1), 3)", []index.Cindex{at(0, 5)}, true, []Term{{at(0, 5), 1}}, 0},
-		{"Offset(Round(a, 3), -8)", []index.Cindex{at(0, -3)}, true, []Term{{at(0, -3), 1}}, 0},
-		{"ReplaceIndex(a, t, 0)", []index.Cindex{at(0, 0)}, true, []Term{{at(0, 0), 1}}, 0},
+			[]descriptor.Term{{index.Cindex{Node: 0, Index: index.Index{N: 1, T: 8, X: 2}}, 1}}, 0},
+		{"Round(a, 3)", []index.Cindex{at(0, 6)}, true, []descriptor.Term{{at(0, 6), 1}}, 0},
+		{"Round(Offset(a, -1), 3)", []index.Cindex{at(0, 5)}, true, []descriptor.Term{{at(0, 5), 1}}, 0},
+		{"Offset(Round(a, 3), -8)", []index.Cindex{at(0, -3)}, true, []descriptor.Term{{at(0, -3), 1}}, 0},
+		{"ReplaceIndex(a, t, 0)", []index.Cindex{at(0, 0)}, true, []descriptor.Term{{at(0, 0), 1}}, 0},
 		{"ReplaceIndex(a, x, 3)", []index.Cindex{{Node: 0, Index: index.Index{N: 1, T: 7, X: 3}}}, true,
-			[]Term{{index.Cindex{Node: 0, Index: index.Index{N: 1, T: 7, X: 3}}, 1}}, 0},
-		{"Switch(a, Scale(2, b), c)", []index.Cindex{b7}, true, []Term{{b7, 2}}, 0},
-		{"Offset(Switch(a, b, c), -8)", []index.Cindex{at(2, -1)}, true, []Term{{at(2, -1), 1}}, 0},
+			[]descriptor.Term{{index.Cindex{Node: 0, Index: index.Index{N: 1, T: 7, X: 3}}, 1}}, 0},
+		{"Switch(a, Scale(2, b), c)", []index.Cindex{b7}, true, []descriptor.Term{{b7, 2}}, 0},
+		{"Offset(Switch(a, b, c), -8)", []index.Cindex{at(2, -1)}, true, []descriptor.Term{{at(2, -1), 1}}, 0},
 		{"Sum(a, b)", []index.Cindex{a7}, false, nil, 0},
-		{"Sum(a, Sum(b, Const(3, 10)), Const(-1, 10))", []index.Cindex{a7, b7}, true, []Term{{a7, 1}, {b7, 1}}, 2},
-		{"Sum(a, a)", []index.Cindex{a7}, true, []Term{{a7, 1}, {a7, 1}}, 0},
+		{"Sum(a, Sum(b, Const(3, 10)), Const(-1, 10))", []index.Cindex{a7, b7}, true, []descriptor.Term{{a7, 1}, {b7, 1}}, 2},
+		{"Sum(a, a)", []index.Cindex{a7}, true, []descriptor.Term{{a7, 1}, {a7, 1}}, 0},
 		{"IfDefined(a)", nil, true, nil, 0},
-		{"IfDefined(a)", []index.Cindex{a7}, true, []Term{{a7, 1}}, 0},
-		{"Sum(b, IfDefined(Sum(a, c)))", []index.Cindex{a7, b7}, true, []Term{{b7, 1}}, 0},
-		{"Failover(a, b)", []index.Cindex{a7, b7}, true, []Term{{a7, 1}}, 0},
-		{"Failover(a, b)", []index.Cindex{b7}, true, []Term{{b7, 1}}, 0},
+		{"IfDefined(a)", []index.Cindex{a7}, true, []descriptor.Term{{a7, 1}}, 0},
+		{"Sum(b, IfDefined(Sum(a, c)))", []index.Cindex{a7, b7}, true, []descriptor.Term{{b7, 1}}, 0},
+		{"Failover(a, b)", []index.Cindex{a7, b7}, true, []descriptor.Term{{a7, 1}}, 0},
+		{"Failover(a, b)", []index.Cindex{b7}, true, []descriptor.Term{{b7, 1}}, 0},
 		{"Failover(a, b)", nil, false, nil, 0},
 		{"Failover(a, Const(4, 10))", nil, true, nil, 4},
 		{"Const(4, 10)", nil, true, nil, 4},
@@ -319,8 +323,8 @@ func TestConstant(t *testing.T) {
 func TestMap(t *testing.T) {
 	d := mustParse(t, "Append(Sum(a, Offset(b, 1)), ReplaceIndex(c, t, 0))")
 	before := d.Format(nodeName)
-	moved := d.Map(func(f Forward) Forward {
-		if f.Kind == Node {
+	moved := d.Map(func(f descriptor.Forward) descriptor.Forward {
+		if f.Kind == descriptor.Node {
 			f.Node++
 		}
 		return f
@@ -328,9 +332,9 @@ func TestMap(t *testing.T) {
 	if got, want := moved.Format(nodeName), "Append(Sum(b, Offset(c, 1)), ReplaceIndex(d, t, 0))"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
-	rounded := d.Map(func(f Forward) Forward {
-		if f.Kind == ReplaceT && f.Value == 0 {
-			return Forward{Kind: Round, Modulus: 10, Src: f.Src}
+	rounded := d.Map(func(f descriptor.Forward) descriptor.Forward {
+		if f.Kind == descriptor.ReplaceT && f.Value == 0 {
+			return descriptor.Forward{Kind: descriptor.Round, Modulus: 10, Src: f.Src}
 		}
 		return f
 	})

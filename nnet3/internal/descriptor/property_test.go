@@ -1,4 +1,4 @@
-package descriptor
+package descriptor_test
 
 import (
 	"errors"
@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/internal/longtest/property"
+	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -54,16 +55,16 @@ func TestPrintParse(t *testing.T) {
 	property.Check(t, func(t *rapid.T) {
 		drawn++
 		text := drawText(t, rapid.IntRange(0, 4).Draw(t, "depth"))
-		d, err := Parse(text, lookup)
+		d, err := descriptor.Parse(text, lookup)
 		if err != nil {
-			if !errors.Is(err, ErrSyntax) {
+			if !errors.Is(err, descriptor.ErrSyntax) {
 				t.Fatal(err)
 			}
 			return // arguments of unequal numbers of parts, or a Sum inside Switch
 		}
 		parsed++
 		printed := d.Format(nodeName)
-		again, err := Parse(printed, lookup)
+		again, err := descriptor.Parse(printed, lookup)
 		if err != nil {
 			t.Fatalf("%s: %v", printed, err)
 		}
@@ -78,7 +79,7 @@ func TestPrintParse(t *testing.T) {
 }
 
 // checkRows compares Eval, IsComputable and Dependencies at some row with some rows there.
-func checkRows(t *rapid.T, d *Descriptor) {
+func checkRows(t *rapid.T, d *descriptor.Descriptor) {
 	row := index.Index{N: 1, T: rapid.Int32Range(-20, 20).Draw(t, "row")}
 	there := make(map[index.Cindex]bool)
 	deps := d.Dependencies(row, nil)
@@ -113,7 +114,10 @@ func checkRows(t *rapid.T, d *Descriptor) {
 		t.Fatalf("used by Eval, by IsComputable: %s", diff)
 	}
 	fixed := false
-	d.Map(func(f Forward) Forward { fixed = fixed || f.Kind == ReplaceT; return f })
+	d.Map(func(f descriptor.Forward) descriptor.Forward {
+		fixed = fixed || f.Kind == descriptor.ReplaceT
+		return f
+	})
 	m := int32(d.Modulus())
 	shifted := row
 	shifted.T += m
@@ -134,20 +138,20 @@ func FuzzParse(f *testing.F) {
 		f.Add(s)
 	}
 	f.Fuzz(func(t *testing.T, text string) {
-		var d Descriptor
+		var d descriptor.Descriptor
 		var err error
-		if used := alloctest.Bytes(func() { d, err = Parse(text, lookup) }); used > alloctest.Bound(len(text)) {
+		if used := alloctest.Bytes(func() { d, err = descriptor.Parse(text, lookup) }); used > alloctest.Bound(len(text)) {
 			t.Fatalf("%d bytes were allocated for %d", used, len(text))
 		}
 		if err != nil {
-			var e *Error
+			var e *descriptor.Error
 			if !errors.As(err, &e) || e.Pos < 0 || e.Pos > len(text) || e.Error() == "" {
 				t.Fatalf("%#v", err)
 			}
 			return
 		}
 		printed := d.Format(nodeName)
-		again, err := Parse(printed, lookup)
+		again, err := descriptor.Parse(printed, lookup)
 		if err != nil {
 			t.Fatalf("%s: %v", printed, err)
 		}
@@ -172,7 +176,7 @@ func TestParseAllocation(t *testing.T) {
 		"name":     strings.Repeat("a", n),
 		"number":   "Scale(" + strings.Repeat("1", n) + ", a)",
 	} {
-		used := alloctest.Bytes(func() { Parse(text, lookup) })
+		used := alloctest.Bytes(func() { descriptor.Parse(text, lookup) })
 		if used > alloctest.Bound(len(text)) {
 			t.Errorf("%s: %d bytes were allocated for %d", name, used, len(text))
 		}
