@@ -2,13 +2,20 @@ package tool_test
 
 import (
 	"bytes"
+	"context"
+	"errors"
+	"math/rand/v2"
 	"os"
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // call runs a program, which must end with a status, and returns what it prints.
@@ -135,6 +142,46 @@ func TestDatabaseFault(t *testing.T) {
 			}
 		}
 		call(t, cfg, 0, "help", "opt")
+	}
+}
+
+// broken is circuits that can't be computed, or only seem so.
+type broken struct {
+	circuits
+	err error
+}
+
+func (b broken) Evaluate(context.Context, *fgraph.FunctionGraph, []any) ([]any, error) {
+	return nil, b.err
+}
+
+// TestNothingIsComputed: what compares values says so if there are none.
+func TestNothingIsComputed(t *testing.T) {
+	t.Chdir(t.TempDir())
+	if err := os.WriteFile("and.graph", []byte("graph {\ninput %x : wire\ninput %y : wire\n%0 = And(%x, %y) : wire\nreturn %0\n}\n"), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	for _, w := range []broken{{err: errors.New("no current")}, {}} {
+		want := "0 values for 1 outputs"
+		if w.err != nil {
+			want = w.err.Error()
+		}
+		d := *circuitTool.Dialects[0]
+		d.Open = func(*tool.Console, string, *graphfile.File) (repro.World, error) { return w, nil }
+		d.Domain = func(string) (rulecheck.Domain, error) {
+			return rulecheck.World{
+				Rules: circuits{}, Types: []fgraph.Type{wire{}}, Evaluate: w.Evaluate, Random: func(fgraph.Type, bool, *rand.Rand) any { return true },
+				Compare: func(x, y any) rulecheck.Class { return rulecheck.Exact },
+			}.Domain(), nil
+		}
+		cfg := circuitTool
+		cfg.Dialects = []*tool.Dialect{&d}
+		if out := call(t, cfg, 0, "opt", "--query=debug", "and.graph"); !strings.Contains(out, "values are not compared: the graph can't be run without optimization: "+want) {
+			t.Errorf("opt prints\n%s", out)
+		}
+		if out := call(t, cfg, 1, "rule", "check", "(And x y) => (Or x y)"); !strings.Contains(out, "never_fires rule1\n    what it replaces can't be computed: "+want) {
+			t.Errorf("rule check prints\n%s", out)
+		}
 	}
 }
 

@@ -30,7 +30,7 @@ says what it found:
   unsafe_nan        they differ where something is NaN or infinite, perhaps because something is zero
   type              the replacement computes in a less exact type, or can't be given the type of what it replaces
   wrong             they differ elsewhere
-  never_fires       a rewrite of the rule never fired
+  never_fires       a rewrite of the rule never fired, or nothing that it replaces can be computed
 
 A rule promises exact or rounding; the tags unsafe_nan and overflow permit those. The exit status is 0 if every rule is what its tags
 promise, 1 if not, and 2 if a rule does not parse. A counterexample has the types and the values of

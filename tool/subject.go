@@ -307,8 +307,11 @@ func subjectOf(cfg *Config, c *Console, name, text string, head *graphfile.File,
 			cas.Seed, cas.Values = *seed, nil
 		}
 		failure, err := repro.Debug(rewrite.WithOptions(ctx, rewrite.Options{}), cas, draws)
+		if err != nil && ctx.Err() == nil {
+			c.Say("values are not compared: %s", strings.TrimPrefix(err.Error(), repro.ErrCase.Error()+": "))
+		}
 		if err != nil || failure.Kind == repro.None {
-			return ctx.Err() // what can't be run is not compared
+			return ctx.Err()
 		}
 		return Reproducing(ctx, c, failure.Err, cas)
 	}

@@ -80,6 +80,9 @@ func (r *runner) compute(ctx context.Context) error {
 	if err == nil {
 		r.right, err = r.evaluator.Evaluate(ctx, g, r.values)
 	}
+	if _, none := r.evaluator.(defaults); err == nil && !none && len(r.right) == 0 && len(g.Outputs()) > 0 {
+		err = fmt.Errorf("0 values for %d outputs", len(g.Outputs()))
+	}
 	if err != nil {
 		return fmt.Errorf("%w: the graph can't be run without optimization: %w", ErrCase, err)
 	}

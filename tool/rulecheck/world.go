@@ -1,6 +1,7 @@
 package rulecheck
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"iter"
@@ -161,6 +162,7 @@ type worldJudge struct {
 	Trial
 	tried int
 	found map[Class]*worldFinding
+	fault error // why a left side has no value
 }
 
 // A worldFinding is an example of a difference.
@@ -216,6 +218,7 @@ func (j *worldJudge) values(in *Instance, special bool) []any {
 func (j *worldJudge) class(in *Instance, values []any) (class Class, ok bool) {
 	left, err := j.compute(in, in.Left, values)
 	if err != nil {
+		j.fault = cmp.Or(j.fault, err)
 		return "", false
 	}
 	right, err := j.compute(in, in.Right, values)
@@ -251,11 +254,19 @@ func (j *worldJudge) compute(in *Instance, vars []*fgraph.Variable, values []any
 	if err != nil {
 		return nil, err
 	}
-	return j.Evaluate(j.Context, g, slices.Clone(values))
+	result, err = j.Evaluate(j.Context, g, slices.Clone(values))
+	if err == nil && len(result) != len(vars) {
+		err = fmt.Errorf("%d values for %d outputs", len(result), len(vars))
+	}
+	return result, err
 }
 
 func (j *worldJudge) Report(trouble []string) Report {
 	r := Report{Tried: j.tried, Class: Exact, Kept: true}
+	// A left side without a value may become anything, but a rule with no other was not checked at all.
+	if j.tried == 0 && j.fault != nil {
+		trouble = append(trouble, fmt.Sprintf("what it replaces can't be computed: %v", j.fault))
+	}
 	worst, rank := Exact, -1
 	for c := range j.found {
 		k := rankOf(c)
