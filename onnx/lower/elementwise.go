@@ -30,6 +30,13 @@ func unary(f func(c *call, x variable) variable) func(*call) []*value {
 	return func(c *call) []*value { return c.like(f(c, c.x(0))) }
 }
 
+// gelu multiplies x by the probability that a normal variable is less than it. Where x is far below zero, its definition
+// 1 + erf(x/√2) would leave few bits of that: 12 units of the last place of 1 at -4.96.
+func gelu(x variable) variable {
+	below := tensor.Map(array.Erfc, tensor.Neg(tensor.TrueDiv(x, number(math.Sqrt2, x))))
+	return tensor.Mul(tensor.Mul(x, below), number(0.5, x))
+}
+
 // mapped lowers an operator that is one of tensors'.
 func mapped(op array.Opcode) func(*call) []*value {
 	return unary(func(_ *call, x variable) variable { return tensor.Map(op, x) })
@@ -187,13 +194,15 @@ var activations = map[string]func(c *call) []*value{
 		return tensor.Mul(x, tensor.Sigmoid(tensor.Mul(number(c.float("alpha", 1), x), x)))
 	}),
 	"Gelu": unary(func(c *call, x variable) variable {
-		half := tensor.Mul(number(0.5, x), x)
-		if c.text("approximate", "none") == "tanh" {
-			cube := tensor.Mul(number(0.044715, x), tensor.Mul(x, tensor.Mul(x, x)))
-			return tensor.Mul(half, tensor.Add(number(1, x), tensor.Tanh(tensor.Mul(number(math.Sqrt(2/math.Pi), x), tensor.Add(x, cube)))))
+		if c.text("approximate", "none") == "none" {
+			return gelu(x)
 		}
-		return tensor.Mul(half, tensor.Add(number(1, x), tensor.Map(array.Erf, tensor.Mul(x, number(math.Sqrt2/2, x)))))
+		cube := tensor.Mul(number(0.044715, x), tensor.Mul(x, tensor.Mul(x, x)))
+		tanh := tensor.Tanh(tensor.Mul(number(math.Sqrt(2/math.Pi), x), tensor.Add(x, cube)))
+		return tensor.Mul(tensor.Mul(number(0.5, x), x), tensor.Add(number(1, x), tanh))
 	}),
+	"com.microsoft.Gelu":     unary(func(_ *call, x variable) variable { return gelu(x) }),
+	"com.microsoft.BiasGelu": func(c *call) []*value { return c.like(gelu(tensor.Add(c.x(0), c.x(1)))) },
 	"Shrink": unary(func(c *call, x variable) variable {
 		lambda, bias := number(c.float("lambd", 0.5), x), number(c.float("bias", 0), x)
 		zero := number(0, x)
