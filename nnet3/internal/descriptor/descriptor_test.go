@@ -9,8 +9,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // The nodes of the tests are a to e. They have ten columns each, e has five.

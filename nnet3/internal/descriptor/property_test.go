@@ -11,8 +11,8 @@ import (
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/internal/longtest/property"
-	"github.com/nnopt/nnopt/nnet3/descriptor"
 	"github.com/nnopt/nnopt/nnet3/index"
+	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
 
 // drawText draws a descriptor of all functions, correct or nearly so.
