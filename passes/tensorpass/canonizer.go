@@ -141,12 +141,13 @@ func (z *canonizer) split(v *variable, shared bool, most int) (num, den []*varia
 }
 
 // cancel removes the terms of both lists, as often as they are in both, and reports whether there
-// are any.
+// are any. Numbers of sizes are computed: where two sizes are known they may happen to be equal.
 func cancel(num, den []*variable) ([]*variable, []*variable, bool) {
 	if len(num) == 0 || len(den) == 0 {
 		return num, den, false
 	}
-	both, keep := partition(num, takeFrom(den))
+	taken := takeFrom(den)
+	both, keep := partition(num, func(v *variable) bool { return taken(v) && !(isFloat(v) && ofSizes(v)) })
 	if len(both) == 0 {
 		return num, den, false
 	}

@@ -13,22 +13,31 @@ import (
 // maxFolded bounds the elements of a constant that folding makes.
 const maxFolded = 1 << 16
 
-// constantRules returns the rules of constants. Folding is another function in specialize.
+// constantRules returns the rules of constants. Folding is another function in specialize, and yet another at the end.
 func constantRules() []Local {
 	const name = "constant_folding"
 	upcast := goRule{onElemwise, ofConstant, 1, upcastConstantInputs}
-	rules := textRules("constant", goRules{name: {nil, ofConstant, 1, foldConstants(false)}, "local_upcast_elemwise_constant_inputs": upcast})
-	late := named(textRules("constant", goRules{name: {nil, ofConstant, 1, foldConstants(true)}, "local_upcast_elemwise_constant_inputs": upcast}), name)
-	late.Groups = Specialize
-	rules[0].Groups &^= Specialize
-	return append(rules, late)
+	rules := func(g Group) []Local {
+		return textRules("constant", goRules{name: {nil, ofConstant, 1, foldConstants(g)}, "local_upcast_elemwise_constant_inputs": upcast})
+	}
+	all := rules(Canonicalize)
+	all[0].Groups &^= Specialize | Uncanonicalize
+	for _, g := range []Group{Specialize, Uncanonicalize} {
+		late := named(rules(g), name)
+		late.Groups = g
+		all = append(all, late)
+	}
+	return all
 }
 
-// foldConstants returns the function that computes applies of constants. late is false before
-// stabilize has run. Until then the function leaves some things that another rule handles better: a
+// foldConstants returns the function that computes applies of constants in a group. Until stabilize has run,
+// the function leaves some things that another rule handles better: a
 // function such as exp where it overflows, or where its value is so close to 0 or 1 that digits are
-// lost, and a switch that a product moves into.
-func foldConstants(late bool) transform {
+// lost, and a switch that a product moves into. Until specialize has run it leaves sizes that become floats. To
+// the rules these are numbers like those of sizes that are not known, so that both make the same of a mean:
+// 7*(1/7) happens to be 1, and 49*(1/49) is not.
+func foldConstants(g Group) transform {
+	late := g >= Specialize
 	return func(c *rewrite.Context, n *apply) (result, error) {
 		op, ok := n.Op().(tensor.Op)
 		if !ok || slices.ContainsFunc(n.Inputs(), func(v *variable) bool { return !v.IsConstant() }) {
@@ -38,6 +47,8 @@ func foldConstants(late bool) transform {
 		switch {
 		case ok && !f.Fold(n):
 			return c.Miss("the op does not want to be folded"), nil
+		case g < Uncanonicalize && isSize(n.Out()):
+			return c.Miss("a size is not a number yet"), nil
 		case !late && sinks(n):
 			return c.Miss("a product or quotient is about to move into the switch"), nil
 		case destroys(op):

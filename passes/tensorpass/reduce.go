@@ -223,12 +223,12 @@ func reduceAlloc(scalars bool) transform {
 		for _, size := range repeats {
 			total = combined(array.Mul, total, size)
 		}
-		switch total = castTo(total, dtypeOf(w)); {
+		switch {
 		case is(total, 1):
 		case op == array.Sum:
-			w = tensor.Mul(w, total)
+			w = tensor.Mul(w, tensor.Cast(total, dtypeOf(w)))
 		case op == array.Prod:
-			w = tensor.Pow(w, total)
+			w = tensor.Pow(w, tensor.Cast(total, dtypeOf(w)))
 		}
 		if !n.Out().Type().Accepts(w.Type()) {
 			w = refilled(w, kept)

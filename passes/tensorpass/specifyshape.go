@@ -11,11 +11,12 @@ import (
 var specifyShapeRules = goRules{
 	"local_merge_consecutive_specify_shape": {onSpecifyShape, nil, 2, mergeSpecifyShape},
 	"local_specify_shape_of_alloc":          {onSpecifyShape, of(onAlloc), 2, through[tensor.AllocOp](false, specifyShapeOfAlloc)},
-	"local_remove_useless_assert":           {onType[tensor.AssertOp](), ofConstant, 1, uselessAssert},
+	"local_remove_useless_assert":           {onAssert, ofConstant, 1, uselessAssert},
+	"local_assert_sink":                     {onElemwise, of(onAssert), 2, sinkAssert},
 	"local_specify_shape_lift":              {onSpecifyShape, of(onElemwise, onAnyIncSubtensor), 2, liftSpecifyShape},
 }
 
-var onSpecifyShape = onType[tensor.SpecifyShapeOp]()
+var onSpecifyShape, onAssert = onType[tensor.SpecifyShapeOp](), onType[tensor.AssertOp]()
 
 func mergeSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
 	x, sizes, s := n.Inputs()[0], promised(n), tensor.ShapesOf(c.Graph())
@@ -87,4 +88,19 @@ func uselessAssert(c *rewrite.Context, n *apply) (result, error) {
 		return replace(c, n, x)
 	}
 	return replace(c, n, tensor.Assert(x, opOf[tensor.AssertOp](n).Message, open...))
+}
+
+// sinkAssert checks the result of an element-wise op instead of an argument.
+func sinkAssert(c *rewrite.Context, n *apply) (result, error) {
+	in := slices.Clone(n.Inputs())
+	for i, v := range in {
+		check, op, ok := owner[tensor.AssertOp](v)
+		if !ok || !usedOnce(v) {
+			continue
+		}
+		in[i] = check.Inputs()[0]
+		result := tensor.MustApply(n.Op().(tensor.Op), in...)
+		return replace(c, n, tensor.MustApply(op, append([]*variable{result}, check.Inputs()[1:]...)...))
+	}
+	return c.Miss("no argument is checked for this alone"), nil
 }

@@ -258,10 +258,13 @@ func ofSizes(v *variable) bool {
 	return found
 }
 
-// isSize reports whether v is a size of a tensor.
+// isSize reports whether v is a size of a tensor, or one that is known and becomes a float: a cast of a constant.
 func isSize(v *variable) bool {
-	_, ok := tensor.OpOf(v).(tensor.ShapeIOp)
-	return ok
+	if _, ok := tensor.OpOf(v).(tensor.ShapeIOp); ok {
+		return true
+	}
+	n := argument(v, array.Cast)
+	return n != nil && n.IsConstant() && dtypeOf(n) == array.Int64 && isScalar(n) && isFloat(v)
 }
 
 // isFixed reports whether v is one number that is known when sizes are.
@@ -272,18 +275,19 @@ func isFixed(v *variable) bool {
 
 // constantsOfSizes is constants for lists with numbers of sizes: these and the constants become one scalar in
 // front of num. It is computed by the steps in which calculate computes a constant, so that a function for
-// all sizes has the bits of functions for each. It reports false if there is nothing to do.
+// all sizes has the bits of functions for each. Constants that are no scalars become one behind it. It reports
+// false if there are no numbers of sizes.
 func (z *canonizer) constantsOfSizes(num, den []*variable, out *variable) ([]*variable, []*variable, bool) {
 	if !isFloat(out) || !slices.ContainsFunc(num, ofSizes) && !slices.ContainsFunc(den, ofSizes) {
 		return nil, nil, false
 	}
 	numct, restNum := partition(num, isFixed)
 	denct, restDen := partition(den, isFixed)
-	if len(denct) == 0 && len(numct) == 1 && num[0] == numct[0] {
-		return nil, nil, false
-	}
 	total := full(dtypeOf(out), z.neutral)
-	if len(numct) > 0 {
+	switch {
+	case len(denct) == 0 && len(numct) == 1 && num[0] == numct[0]:
+		total, numct = num[0], nil
+	case len(numct) > 0:
 		total, numct = castTo(stripPadding(numct[0]), dtypeOf(out)), numct[1:]
 	}
 	for _, v := range numct {
@@ -291,6 +295,9 @@ func (z *canonizer) constantsOfSizes(num, den []*variable, out *variable) ([]*va
 	}
 	for _, v := range denct {
 		total = tensor.Map(z.inverse, total, castTo(stripPadding(v), dtypeOf(out)))
+	}
+	if slices.ContainsFunc(restNum, isFoldable) || slices.ContainsFunc(restDen, isFoldable) {
+		restNum, restDen = z.constants(restNum, restDen, out)
 	}
 	// A number that is too long to be seen as one would be taken apart, and made again, for ever.
 	return append([]*variable{total}, restNum...), restDen, ofSizes(total)

@@ -292,7 +292,12 @@ func stack(c *call) *fgraph.Variable {
 
 func cast(c *call) *fgraph.Variable {
 	c.count(2)
-	return tensor.Cast(c.tensor(0, "x"), c.need(1, "dtype").dtype(c.name))
+	x, to := c.tensor(0, "x"), c.need(1, "dtype").dtype(c.name)
+	v := tensor.Cast(x, to)
+	if a := tensor.ConstantOf(x); a != nil {
+		return tensor.Constant(a.Cast(to)) // a number that is written is one of the type
+	}
+	return v
 }
 
 func alloc(c *call) *fgraph.Variable {
