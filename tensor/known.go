@@ -9,8 +9,8 @@ import (
 
 // What is known of the elements of a tensor before it is computed.
 
-// UniformOf returns the value of all elements of v, and whether it is known: v is a constant, a broadcast
-// constant, or the largest or smallest element of one. A maximum of no elements has no value: it is an error.
+// UniformOf returns the value of all elements of v, and whether it is known: v is a constant or a
+// broadcast constant.
 func UniformOf(v *fgraph.Variable) (float64, bool) {
 	for range 100 { // deeper than anybody nests them
 		if a := ConstantOf(v); a != nil {
@@ -31,11 +31,6 @@ func UniformOf(v *fgraph.Variable) (float64, bool) {
 				return 0, false
 			}
 			v = a.Inputs()[1]
-		case Reduce:
-			if op.Op != array.Max && op.Op != array.Min {
-				return 0, false
-			}
-			v = a.Inputs()[0]
 		default:
 			return 0, false
 		}

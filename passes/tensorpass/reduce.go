@@ -210,9 +210,16 @@ func reduceAlloc(scalars bool) transform {
 				}
 			}
 		}
-		mayBeEmpty := func(size *variable) bool { x, ok := uniform(size); return !ok || x <= 0 }
-		if op != array.Sum && op != array.Prod && slices.ContainsFunc(repeats, mayBeEmpty) {
-			return c.Miss("a size may be 0"), nil // then a maximum is an error, and any and all are known
+		var nonempty []*variable // conditions: a maximum of nothing is an error
+		for _, size := range repeats {
+			n, ok := uniform(size)
+			switch {
+			case op == array.Sum || op == array.Prod || ok && n > 0:
+			case ok || op == array.All || op == array.Any: // which are known of nothing
+				return c.Miss("a size may be 0"), nil
+			default:
+				nonempty = append(nonempty, tensor.Map(array.Gt, size, tensor.Int(0)))
+			}
 		}
 		w := withoutAxes(v, single)
 		if own != 0 || (op == array.All || op == array.Any) && dtypeOf(w) != array.Bool {
@@ -233,7 +240,7 @@ func reduceAlloc(scalars bool) transform {
 		if !n.Out().Type().Accepts(w.Type()) {
 			w = refilled(w, kept)
 		}
-		return replace(c, n, w)
+		return replace(c, n, provided(w, "a maximum or minimum of no elements", nonempty...))
 	}
 }
 

@@ -12,7 +12,7 @@ var specifyShapeRules = goRules{
 	"local_merge_consecutive_specify_shape": {onSpecifyShape, nil, 2, mergeSpecifyShape},
 	"local_specify_shape_of_alloc":          {onSpecifyShape, of(onAlloc), 2, through[tensor.AllocOp](false, specifyShapeOfAlloc)},
 	"local_remove_useless_assert":           {onAssert, ofConstant, 1, uselessAssert},
-	"local_assert_sink":                     {onElemwise, of(onAssert), 2, sinkAssert},
+	"local_assert_sink":                     {slices.Concat(onElemwise, onDimShuffle, onReduce), of(onAssert), 2, sinkAssert},
 	"local_specify_shape_lift":              {onSpecifyShape, of(onElemwise, onAnyIncSubtensor), 2, liftSpecifyShape},
 }
 
@@ -90,7 +90,7 @@ func uselessAssert(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, tensor.Assert(x, opOf[tensor.AssertOp](n).Message, open...))
 }
 
-// sinkAssert checks the result of an element-wise op instead of an argument.
+// sinkAssert checks a result instead of an argument.
 func sinkAssert(c *rewrite.Context, n *apply) (result, error) {
 	in := slices.Clone(n.Inputs())
 	for i, v := range in {

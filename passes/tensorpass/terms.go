@@ -259,12 +259,17 @@ func ofSizes(v *variable) bool {
 }
 
 // isSize reports whether v is a size of a tensor, or one that is known and becomes a float: a cast of a constant.
+// What is 0 or 1 is nothing else in another run: such a size is part of a type.
 func isSize(v *variable) bool {
 	if _, ok := tensor.OpOf(v).(tensor.ShapeIOp); ok {
 		return true
 	}
 	n := argument(v, array.Cast)
-	return n != nil && n.IsConstant() && dtypeOf(n) == array.Int64 && isScalar(n) && isFloat(v)
+	if n == nil || !n.IsConstant() || dtypeOf(n) != array.Int64 || !isScalar(n) || !isFloat(v) {
+		return false
+	}
+	size, ok := uniform(n)
+	return ok && size > 1
 }
 
 // isFixed reports whether v is one number that is known when sizes are.

@@ -245,7 +245,7 @@ func (vocabulary) Pow(x, y float64) float64 { return elementary.Pow(x, y) }
 // Broadcasts selects the ops that [uniform] looks through.
 func (vocabulary) Broadcasts() []rewrite.Track { return broadcasters }
 
-var broadcasters = slices.Concat(onDimShuffle, onAlloc, onType[tensor.Reduce](), on(array.Second),
+var broadcasters = slices.Concat(onDimShuffle, onAlloc, on(array.Second),
 	onOp(tensor.Elemwise{Op: array.Second, Inplace: 1}), onOp(tensor.Elemwise{Op: array.Second, Inplace: 2}))
 
 // Constant returns a number as a constant.

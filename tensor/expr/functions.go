@@ -292,12 +292,7 @@ func stack(c *call) *fgraph.Variable {
 
 func cast(c *call) *fgraph.Variable {
 	c.count(2)
-	x, to := c.tensor(0, "x"), c.need(1, "dtype").dtype(c.name)
-	v := tensor.Cast(x, to)
-	if a := tensor.ConstantOf(x); a != nil {
-		return tensor.Constant(a.Cast(to)) // a number that is written is one of the type
-	}
-	return v
+	return tensor.Cast(c.tensor(0, "x"), c.need(1, "dtype").dtype(c.name))
 }
 
 func alloc(c *call) *fgraph.Variable {
