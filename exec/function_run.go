@@ -8,7 +8,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor/array"
 )

@@ -3,7 +3,7 @@ package exec
 import (
 	"math/bits"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // Workspace is the memory of a Computer: one buffer for a program with a plan, one per matrix for a

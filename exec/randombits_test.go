@@ -5,9 +5,9 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/kernel/kerneltest"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/kernel/kerneltest"
 	"github.com/nnopt/nnopt/passes/tensortest"
 )
 

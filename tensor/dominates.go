@@ -4,7 +4,7 @@ import (
 	"math"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 

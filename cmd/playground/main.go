@@ -80,7 +80,7 @@ func build(ctx context.Context) (engine []byte, support string, err error) {
 	// Without inlining the engine is a sixth smaller. What computes for long is left as it is.
 	args = append(args, "-gcflags=all=-l")
 	for _, hot := range []string{"runtime", "internal/...", "reflect", "sync/...", "strings", "slices", "sort", "maps", "encoding/json", "fmt", "strconv", "unicode/utf8", "bytes", "math/...",
-		module + "kernel/...", module + "tensor/array", module + "fgraph", module + "rewrite", module + "pattern", module + "optdb"} {
+		module + "internal/kernel/...", module + "tensor/array", module + "fgraph", module + "rewrite", module + "pattern", module + "optdb"} {
 		args = append(args, "-gcflags="+hot+"=")
 	}
 	cmd := exec.CommandContext(ctx, "go", append(args, module+"cmd/playground/engine")...)

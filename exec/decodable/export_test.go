@@ -3,7 +3,7 @@ package decodable
 import (
 	"context"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // A Worker scores utterances, one at a time.

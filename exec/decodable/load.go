@@ -11,7 +11,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // A Load is a number of live streams, with random numbers for frames, by which Batcher.Measure

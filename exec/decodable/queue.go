@@ -10,7 +10,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // A job is an utterance in progress.

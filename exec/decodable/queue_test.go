@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 

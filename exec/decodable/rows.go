@@ -3,7 +3,7 @@ package decodable
 import (
 	"context"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // RunOptions are options of Scorer.Run.

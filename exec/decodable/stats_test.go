@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // TestBatcherStats: a batcher counts each chunk once, and tells latencies of the chunks since the last

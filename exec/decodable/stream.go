@@ -7,7 +7,7 @@ import (
 	"io"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // ErrFinished is the error for frames or i-vectors after the end of a stream.

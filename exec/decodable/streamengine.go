@@ -5,7 +5,7 @@ import (
 	"math/bits"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // An engine computes chunks of streams, for one goroutine.

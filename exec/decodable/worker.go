@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // An Utterance has features and, for a network with an input for them, i-vectors.

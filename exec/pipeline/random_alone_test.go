@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/optdb"

@@ -15,8 +15,8 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/exec/refcase"
-	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/kernel/kerneltest"
+	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/kernel/kerneltest"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"

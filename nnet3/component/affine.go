@@ -1,6 +1,6 @@
 package component
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // affine is a matrix W and a vector b, which may be missing.
 type affine struct {

@@ -4,7 +4,7 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // BatchNorm is a component that normalizes columns: in training with the statistics of the

@@ -1,6 +1,6 @@
 package component
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // blocked is embedded by components that multiply by their weights block by block.
 type blocked struct {

@@ -3,7 +3,7 @@ package component
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // clipGradientComponent copies its input and, on the way back, clips the derivatives: each element

@@ -7,7 +7,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/fileio"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // compositeComponent is a chain of simple components. It computes maxRows rows at a time and keeps

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )

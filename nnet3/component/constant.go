@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // constant is embedded by components whose output is a trainable vector, for any input.

@@ -2,7 +2,7 @@ package component
 
 import (
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // convolutionComponent is the older convolution over a three-dimensional input within a frame:

@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // elementwiseProductComponent multiplies the equal blocks of its input, element by element.

@@ -10,7 +10,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/fileio"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 

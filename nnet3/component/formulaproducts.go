@@ -1,6 +1,6 @@
 package component
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // Express returns x·Wᵀ + b.
 func (c *affineMap) Express(f *Formula, a Operands) Term {

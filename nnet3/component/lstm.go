@@ -3,7 +3,7 @@ package component
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // lstmNonlinearityComponent is the part of an LSTM cell between its matrices. A row of the input

@@ -1,6 +1,6 @@
 package component
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // Backprop computes the derivatives of the input and of w_ic, w_fc and w_oc. It adds terms that
 // repair units whose average derivative so far is too small. ToUpdate also gathers statistics.

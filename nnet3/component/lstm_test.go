@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // The columns of a cell don't depend on each other, so a wide cell, which is computed in pieces, has

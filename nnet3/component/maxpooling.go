@@ -3,7 +3,7 @@ package component
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // maxpoolingComponent is the largest element in each of the windows over a three-dimensional input.

@@ -6,7 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/lists"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // unsetThreshold is a threshold of self-repair that was not given.

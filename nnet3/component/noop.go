@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // noOpComponent copies its input. On the way back it multiplies the derivative by backpropScale.

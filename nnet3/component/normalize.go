@@ -3,8 +3,8 @@ package component
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
 // normalizeComponent scales each row, or each block of it, to the root mean square targetRMS. It

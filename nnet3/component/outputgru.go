@@ -1,7 +1,7 @@
 package component
 
 import (
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // outputGruNonlinearityComponent is the part of an output-gated recurrent unit between its

@@ -1,6 +1,6 @@
 package component
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // scaling is a component that multiplies each column by a factor.
 type scaling struct{ scales []float32 }

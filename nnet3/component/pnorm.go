@@ -3,7 +3,7 @@ package component
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // pnormComponent is the 2-norm of each group of consecutive columns.

@@ -3,7 +3,7 @@ package component
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // A Product is a derived component: a linear or affine component, or a part of one, fused with

@@ -3,8 +3,8 @@ package component
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
 // Quantized returns a product that multiplies integers of the given precision: the rows of its

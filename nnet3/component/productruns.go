@@ -3,7 +3,7 @@ package component
 import (
 	"strings"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // InputDim returns the number of input columns.

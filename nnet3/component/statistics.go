@@ -3,7 +3,7 @@ package component
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 

@@ -4,8 +4,8 @@ import (
 	"fmt"
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 

@@ -3,7 +3,7 @@ package component
 import (
 	"time"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // patchElems is the approximate number of elements of patches that are made at a time. It suits a

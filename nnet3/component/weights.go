@@ -3,7 +3,7 @@ package component
 import (
 	"sync"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // weights is a matrix that inputs are multiplied by, with the prepared form of it.

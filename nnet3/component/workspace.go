@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // Workspace is scratch memory and a source of random numbers for components that compute. It

@@ -32,7 +32,7 @@ func TestRulesKeepPromises(t *testing.T) {
 	text, _ := os.ReadFile(checkedFile) // without it, every rule has changed
 	lines := strings.Split(string(text), "\n")
 	own := sourceDigest(t, ".")
-	machine := own + sourceDigest(t, "../../tool/rulecheck", "../../tool/tensors", "../../pattern", "../../tensor", "../../tensor/array", "../../kernel/elementary")
+	machine := own + sourceDigest(t, "../../tool/rulecheck", "../../tool/tensors", "../../pattern", "../../tensor", "../../tensor/array", "../../internal/kernel/elementary")
 	machine = "machine " + digest(machine)
 	all := checkable(func(int, string) bool { return true })
 	entries := checkable(func(i int, name string) bool {

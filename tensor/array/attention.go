@@ -4,7 +4,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/internal/divide"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 const (

@@ -7,8 +7,8 @@ import (
 
 	"github.com/nnopt/nnopt/internal/alloctest"
 	"github.com/nnopt/nnopt/internal/divide"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 

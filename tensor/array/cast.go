@@ -5,7 +5,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/internal/half"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // runCast converts a block. Half floats take the way over float32s, for which there is a lane.

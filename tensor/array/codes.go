@@ -3,7 +3,7 @@ package array
 import (
 	"unsafe"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // NewCodeWeights prepares the right-hand factor of MatMulCodes and ConvLastCodes, an array of int8s or

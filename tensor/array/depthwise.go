@@ -1,6 +1,6 @@
 package array
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // The three products of package array's convolution for groups with one channel of the input, row by
 // row of the result. Each sum takes the elements of the window in order.

@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // An Epilogue completes the results of products of float32s: a program of which the product is the

@@ -4,7 +4,7 @@ import (
 	"errors"
 	"math"
 
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
 // ErrSingular is wrapped if a matrix has no inverse.

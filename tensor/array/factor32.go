@@ -1,6 +1,6 @@
 package array
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // A Factor is the right-hand matrix of products of float32s, prepared for them once. Any number of
 // goroutines may use it.

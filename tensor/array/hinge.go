@@ -4,7 +4,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // A hinge is a function of float32s that consists of straight lines, or x times one; or what GELU comes

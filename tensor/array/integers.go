@@ -3,7 +3,7 @@ package array
 import (
 	"sync"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // An IntegerFactor is the right-hand matrix of products of float32s, as integers: each column has a

@@ -1,6 +1,6 @@
 package array
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // interpolating is what a float32 of the result takes, in picoseconds, with channels last.
 const interpolating = 300

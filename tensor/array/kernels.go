@@ -3,7 +3,7 @@ package array
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
 // A blockFunc computes dst[i] from a[i] and b[i]. The slices have one length. dst may be a or b.

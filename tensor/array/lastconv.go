@@ -1,6 +1,6 @@
 package array
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 const (
 	// lastPatchBytes bounds the patches of a convolution with channels last that are gathered at a

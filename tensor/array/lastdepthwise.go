@@ -1,6 +1,6 @@
 package array
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 // directLastForward computes a convolution of groups with one channel of the input, row by row of
 // the result. Sums have the order of directForward.

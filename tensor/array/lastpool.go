@@ -3,7 +3,7 @@ package array
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // PoolLast is Pool for arrays of floats whose last dimension is the channels: x is [N, spatial…, C],

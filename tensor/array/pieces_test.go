@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/divide"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 

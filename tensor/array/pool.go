@@ -3,7 +3,7 @@ package array
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // A Pooling says what a pool computes from the elements of a window that are in the input.

@@ -7,7 +7,7 @@ import (
 	"math"
 	"slices"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // A Reduction combines elements into one.

@@ -3,8 +3,8 @@ package array
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel"
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
 // Softmax sets dst to exp(src) divided by its sum over the last dimension, or to the logarithm of

@@ -4,7 +4,7 @@ import (
 	"math/bits"
 
 	"github.com/nnopt/nnopt/internal/divide"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // straight is Map for n elements that are one block, and for operands that lie in order in memory or

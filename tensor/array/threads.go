@@ -5,7 +5,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/internal/divide"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // crew is what the threads of a workspace need beside their arguments: a workspace for each part that

@@ -4,7 +4,7 @@ import (
 	"math"
 	"sync"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // wideBlocks has blocks to compute in. Variables would be on the heap: functions of the tables may keep what

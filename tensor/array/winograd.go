@@ -2,7 +2,7 @@ package array
 
 import (
 	"github.com/nnopt/nnopt/internal/divide"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // winogradRows is about how many tiles are multiplied at a time. With fewer, products wait for the

@@ -9,7 +9,7 @@ import (
 	"slices"
 	"sync"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // ErrTooLarge is wrapped if an array needs more memory than a Workspace may hand out.

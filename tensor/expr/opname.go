@@ -5,7 +5,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )

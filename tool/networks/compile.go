@@ -8,7 +8,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/tool"

@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )

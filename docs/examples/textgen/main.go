@@ -28,7 +28,7 @@ import (
 	"github.com/sugarme/tokenizer/pretrained"
 
 	"github.com/nnopt/nnopt/exec/model"
-	"github.com/nnopt/nnopt/kernel/elementary" // the same bits on every processor
+	"github.com/nnopt/nnopt/kernel"
 )
 
 func main() {
@@ -166,7 +166,7 @@ func (s *sampler) sample(logits []float32) int {
 	}
 	best, sum := logits[s.order[0]], 0.0
 	for _, id := range s.order {
-		w := elementary.Exp(float64(logits[id]-best) / s.temperature)
+		w := kernel.Exp(float64(logits[id]-best) / s.temperature)
 		s.weights = append(s.weights, w)
 		sum += w
 	}

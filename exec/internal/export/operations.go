@@ -6,7 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/lists"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/nnet3/component"
 )
 

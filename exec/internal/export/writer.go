@@ -9,8 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/lists"
-	"github.com/nnopt/nnopt/kernel"
 	"github.com/nnopt/nnopt/onnx"
 )
 

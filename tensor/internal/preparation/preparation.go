@@ -13,7 +13,7 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 

@@ -2,7 +2,7 @@
 // the channels lie side by side.
 package interleave
 
-import "github.com/nnopt/nnopt/kernel"
+import "github.com/nnopt/nnopt/internal/kernel"
 
 const (
 	// fewChannels is up to how many channels an image is interleaved by channels: a line of a cache is

@@ -11,7 +11,7 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 	"gonum.org/v1/gonum/blas/gonum"
 
-	"github.com/nnopt/nnopt/kernel/kerneltest"
+	"github.com/nnopt/nnopt/internal/kernel/kerneltest"
 )
 
 // openBLASResults are products by OpenBLAS 0.3.21 on a processor with AVX-512: C += A·B for m, n

@@ -1,6 +1,6 @@
 package kernel
 
-import "github.com/nnopt/nnopt/kernel/elementary"
+import "github.com/nnopt/nnopt/internal/kernel/elementary"
 
 // SoftmaxVec sets dst to the exponentials of src divided by their sum, and values below floor to
 // floor. NaN stays NaN.

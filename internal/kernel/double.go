@@ -3,7 +3,7 @@ package kernel
 import (
 	"math"
 
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
 // doubleBlock is how many elements the assembly for float64s takes at a time.

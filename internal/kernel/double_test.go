@@ -5,7 +5,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
 // doubleFunctions are the functions of float64s: in Go, and of package math.

@@ -3,7 +3,7 @@ package elementary_test
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
 // Functions have the same bits on every processor.

@@ -3,7 +3,7 @@ package kernel_test
 import (
 	"fmt"
 
-	"github.com/nnopt/nnopt/kernel"
+	"github.com/nnopt/nnopt/internal/kernel"
 )
 
 // A layer: y = max(x·Wᵀ + bias, 0), with weights that are packed once.
