@@ -73,6 +73,31 @@ func currentSet() kernelSet {
 	return bestSet
 }
 
+// fewColumns is the largest number of columns for which half vectors beat the whole ones of AVX-512: those of up to
+// half a vector otherwise multiply padding as much as themselves. Zen 4 has halves only, and takes two
+// steps for a whole one.
+var fewColumns = func() int {
+	if halvesVectors() {
+		return 24
+	}
+	return 8
+}()
+
+// setFor is the set for weights of n columns, which are tall or not. Others than tall ones may be narrow.
+func setFor(n int, tall bool) kernelSet {
+	set := currentSet()
+	if set == avx512Set && tall && n <= fewColumns {
+		return avx2Set
+	}
+	return set
+}
+
+// current is the set that p would be packed for now.
+func (p *Weights) current() kernelSet {
+	n, _ := p.shape()
+	return setFor(n, p.tall)
+}
+
 // ownBLAS reports whether blas32 uses gonum's own implementation, or this package.
 func ownBLAS() bool {
 	switch implementation().(type) {

@@ -18,7 +18,7 @@ func (p *Weights) mulLow(x *Matrix, ep *Epilogue, y *Matrix) bool {
 // isLow reports whether mulLow computes a product.
 func (p *Weights) isLow(ep *Epilogue, y *Matrix) bool {
 	n, k := p.shape()
-	if y.Rows > maxTileRows || y.Rows == 0 || n == 0 || k == 0 || k > maxTerms || ep.Accumulate || p.isNarrow() || p.set == blasSet || p.set != currentSet() {
+	if y.Rows > maxTileRows || y.Rows == 0 || n == 0 || k == 0 || k > maxTerms || ep.Accumulate || p.isNarrow() || p.set == blasSet || p.set != p.current() {
 		return false
 	}
 	if t := ep.Threads; t != nil && (divide.Always.Load() || p.set.duration(y.Rows, n, k) >= minHot) {
@@ -54,7 +54,7 @@ func (ep *Epilogue) Repeat(x *Matrix, w *Weights, y *Matrix) *Repetition {
 
 // Run computes the product. Its bits are those of Mul.
 func (r *Repetition) Run() {
-	if r.set != currentSet() {
+	if r.set != r.w.current() {
 		r.ep.Mul(&r.x, r.w, &r.y)
 		return
 	}

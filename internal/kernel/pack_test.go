@@ -104,7 +104,7 @@ func TestSetWindows(t *testing.T) {
 					what := fmt.Sprintf("%v, %d×%d×%d", bestSet, out, channels, window)
 					w := guarded(t, r, out, channels*window, window%3, false)
 					turned := windowsLast(w, window)
-					want := newWeights(bestSet, turned, true)
+					want := newWeights(setFor(out, true), turned, true)
 					for _, p := range []*Weights{new(Weights), used} {
 						p.SetWindows(NewThreads(2), w, window)
 						if !slices.Equal(bitsOfFloats(p.panels), bitsOfFloats(want.panels)) || len(p.lanes) > 0 {

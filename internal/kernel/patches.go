@@ -45,7 +45,7 @@ func (p *Weights) MulPatches(x *Patches, first int, ep *Epilogue, y Matrix) {
 // shape. It reports false, and does nothing, unless groups have few weights: then finding patches takes as long as multiplying
 // them, and all groups have theirs equally far apart.
 func (x *Patches) MulPatchesGroups(first int, weights []*Weights, ep *Epilogue, y Matrix) bool {
-	w, set := weights[0], currentSet()
+	w, set := weights[0], weights[0].current()
 	n, k := w.shape()
 	if y.Cols != n*len(weights) {
 		panic(errShape)

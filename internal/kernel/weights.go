@@ -27,12 +27,12 @@ func (t *Threads) Set(p *Weights, w Matrix) { p.become(currentSet(), t, w, false
 
 // Renew packs p again after elements of its matrix have changed. No product may use p
 // meanwhile.
-func (t *Threads) Renew(p *Weights) { p.become(currentSet(), t, p.Matrix(), p.tall) }
+func (t *Threads) Renew(p *Weights) { p.become(p.current(), t, p.Matrix(), p.tall) }
 
 // SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a
 // backward pass. p may be zero; its memory is used again if it is large enough. No product may use
 // p meanwhile.
-func (t *Threads) SetTransposed(p *Weights, w Matrix) { p.become(currentSet(), t, w, true) }
+func (t *Threads) SetTransposed(p *Weights, w Matrix) { p.become(setFor(w.Cols, true), t, w, true) }
 
 // SetWindows packs weights of convolutions whose channels come first, for patches in which they come last:
 // w is W, but its column c·window + e, of element e of the window and channel c, is step e·channels + c of
@@ -44,7 +44,7 @@ func (p *Weights) SetWindows(t *Threads, w Matrix, window int) {
 	if window < 1 || w.Cols%window != 0 {
 		panic(errShape)
 	}
-	set := currentSet()
+	set := setFor(w.Rows, true)
 	if set == blasSet {
 		p.become(set, t, windowsLast(w, window), true)
 		return
