@@ -216,6 +216,12 @@ func copyElements[T Element](dst, src *Array, part, parts int) {
 	// Copying into contiguous memory or from it takes one pass. If neither is contiguous, runs of
 	// both would have to be matched: blocks in between avoid that.
 	var shape, steps, outer, apart [MaxDims]int
+	if !dst.Contiguous() && src.Contiguous() {
+		to, from := *dst, *src
+		if inMemoryOrder(&to, &from); to.Contiguous() {
+			dst, src = &to, &from // and src is gathered, in blocks if that is faster
+		}
+	}
 	switch {
 	case dst.Contiguous() && src.Contiguous():
 		// A walk goes by rows, which may be as short as those of a kernel of 3×3.
@@ -239,6 +245,18 @@ func copyElements[T Element](dst, src *Array, part, parts int) {
 			gather(block, s, src.offset, shape[:k], steps[:k], lo)
 			scatter(d, block, dst.offset, outer[:m], apart[:m], lo)
 			lo += len(block)
+		}
+	}
+}
+
+// inMemoryOrder turns both arrays, of one shape, so that the strides of the first fall.
+func inMemoryOrder(a, b *Array) {
+	for i := 1; i < int(a.ndim); i++ { // by insertion: there are few dimensions
+		for k := i; k > 0 && a.strides[k] > a.strides[k-1]; k-- {
+			for _, v := range [...]*Array{a, b} {
+				v.shape[k], v.shape[k-1] = v.shape[k-1], v.shape[k]
+				v.strides[k], v.strides[k-1] = v.strides[k-1], v.strides[k]
+			}
 		}
 	}
 }
