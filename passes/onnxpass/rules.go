@@ -66,9 +66,11 @@ func code() map[string]rewrite.Rule {
 	}
 }
 
-// Rules returns the rules, in the order of their files. Text is compiled when a rule is first used.
+// Rules returns the rules, in the order of their files. Text is compiled when a rule is first used, for all databases.
 // The rules are part of the program, so a fault of theirs panics; tests compile all.
-func Rules() []localRule {
+func Rules() []localRule { return slices.Clone(allRules()) }
+
+var allRules = sync.OnceValue(func() []localRule {
 	entries, err := files.ReadDir("rules")
 	if err != nil {
 		panic(err)
@@ -87,7 +89,7 @@ func Rules() []localRule {
 		panic(fmt.Sprintf("onnxpass: Go functions that no file of rules has: %v", byName))
 	}
 	return list
-}
+})
 
 // family returns the rules of a file. It takes the Go functions that it uses out of byName.
 func family(name, text string, byName map[string]rewrite.Rule) []localRule {
