@@ -91,7 +91,8 @@ type FunctionOptions struct {
 	// Profile records the optimizer and measures calls, see Runner.Profile.
 	Profile bool
 	// Used is told of each constant when all that reads it has been computed for the first time: ops have
-	// then prepared what they need of it. It may give back memory that can be read again. It may be nil.
+	// then prepared what they need of it. Of a large one, it may be told of parts before. It may give back memory that
+	// can be read again. It may be nil.
 	Used func(*array.Array)
 
 	fixed bool // most calls have the same arguments as the one before, and nobody keeps results

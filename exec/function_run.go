@@ -128,7 +128,7 @@ func (r *Runner) run(ctx context.Context, start time.Time) ([]*array.Array, erro
 	}
 	r.ws.Context = ctx
 	err = r.compute(ctx)
-	r.ws.Context, r.ws.Again = nil, nil
+	r.ws.Context, r.ws.Again, r.ws.Read = nil, nil, nil
 	if err != nil {
 		r.abandon()
 		return nil, err
@@ -156,7 +156,7 @@ func (r *Runner) compute(ctx context.Context) error {
 	regions := r.f.regions
 	var used []constSlot
 	if r.f.opts.Used != nil && !r.f.called.Swap(true) {
-		used = r.f.consts
+		used, r.ws.Read = r.f.consts, r.f.opts.Used
 	}
 	// A stretch leaves out what only checks, profiles and the first call need, so each of these goes step by
 	// step.

@@ -50,3 +50,33 @@ func TestUsed(t *testing.T) {
 		t.Errorf("%d constants, the last one %v", len(ours), slices.Index(constants, ours[len(ours)-1]))
 	}
 }
+
+// TestUsedParts: memory of a large factor may be given back while the rest of it is prepared, in either order.
+func TestUsedParts(t *testing.T) {
+	for _, turned := range []bool{false, true} {
+		x := fgraph.NewInput(tensor.NewType(array.Float32, 1, 1, 1200), "x")
+		w := array.Full(array.Float32, 1, 1200, 3000)
+		factor := tensor.Constant(w)
+		if turned {
+			w = array.Full(array.Float32, 1, 1, 3000, 1200)
+			factor = tensor.DimShuffle(tensor.Constant(w), 0, 2, 1)
+		}
+		parts, elements := 0, 0
+		f, err := exec.NewFunction(t.Context(), []*fgraph.Variable{x}, []*fgraph.Variable{tensor.Matmul(x, factor)}, exec.FunctionOptions{Used: func(a *array.Array) {
+			if a.Overlaps(w) && a.Len() < w.Len() {
+				parts, elements = parts+1, elements+a.Len()
+			}
+		}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		for range 2 {
+			if out, err := f.Call(t.Context(), array.Full(array.Float32, 1, 1, 1, 1200)); err != nil || out[0].Float(2999) != 1200 {
+				t.Fatal(out, err)
+			}
+		}
+		if parts < 2 || elements != w.Len() {
+			t.Errorf("turned %t: %d parts of %d elements", turned, parts, elements)
+		}
+	}
+}

@@ -112,7 +112,7 @@ func inferCodes(op fgraph.Op, float bool, in []*fgraph.Variable, product func(fl
 func preparedCodes(op fgraph.Op, a *fgraph.Apply) func(ws *array.Workspace, in []*array.Array) (*kernel.IntegerWeights, error) {
 	var once func(*array.Workspace) *kernel.IntegerWeights
 	if w, zero := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[3]); w != nil && zero != nil {
-		once = preparation.Once(w, codeWeights{weak.Make(zero)}, func(*kernel.Threads) *kernel.IntegerWeights { return array.NewCodeWeights(w, zero) })
+		once = preparation.Once(w, codeWeights{weak.Make(zero)}, func(*array.Workspace) *kernel.IntegerWeights { return array.NewCodeWeights(w, zero) })
 	}
 	return func(ws *array.Workspace, in []*array.Array) (*kernel.IntegerWeights, error) {
 		w, zero := in[1], in[3]
@@ -327,8 +327,8 @@ func (op blockMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kern
 	}
 	codes, scales, zeros := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[2]), ConstantOf(a.Inputs()[3])
 	if codes != nil && scales != nil && zeros != nil {
-		once := preparation.Once(codes, blockWeights{op, meaningOf(scales), meaningOf(zeros)}, func(t *kernel.Threads) *kernel.BlockWeights {
-			return array.NewBlockWeights(t, op.Bits, op.Terms, op.Rounded, codes, scales, zeros)
+		once := preparation.Once(codes, blockWeights{op, meaningOf(scales), meaningOf(zeros)}, func(ws *array.Workspace) *kernel.BlockWeights {
+			return array.NewBlockWeights(ws.Threads, op.Bits, op.Terms, op.Rounded, codes, scales, zeros)
 		})
 		prepared = func(ws *array.Workspace, _ []*array.Array) *kernel.BlockWeights { return once(ws) }
 	}

@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
@@ -290,7 +289,7 @@ type phaseWeights [array.MaxSpatial]int
 func (op convTransposeOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	var prepared func(ws *array.Workspace) *array.LastWeights
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
-		prepared = preparation.Once(w, phaseWeights(op.Window.Stride), func(t *kernel.Threads) *array.LastWeights { return array.PhaseWeights(w, op.Window, t) })
+		prepared = preparation.Once(w, phaseWeights(op.Window.Stride), func(ws *array.Workspace) *array.LastWeights { return array.PhaseWeights(w, op.Window, ws.Threads) })
 	}
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		var buf, sizes [array.MaxDims]int

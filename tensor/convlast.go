@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
@@ -76,7 +75,7 @@ func (op convLastOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := nothing[array.LastWeights]
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.DType() == array.Float32 {
-		prepared = preparation.Once(w, lastWeights(op.Groups), func(t *kernel.Threads) *array.LastWeights { return array.NewLastWeights(w, op.Groups, t) })
+		prepared = preparation.Once(w, lastWeights(op.Groups), func(ws *array.Workspace) *array.LastWeights { return array.NewLastWeights(w, op.Groups, ws.Threads) })
 	}
 	return slideLast(op, op, 2, TypeOf(a.Out()).DType(), func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.ConvLast(y, in[0], in[1], prepared(ws), w, op.Groups, e, in[2:])
@@ -198,7 +197,9 @@ func (op winogradOp) Compile(a *fgraph.Apply) (Kernel, error) { return op.compil
 func (op winogradOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, error) {
 	prepared := nothing[array.WinogradWeights]
 	if w := ConstantOf(a.Inputs()[1]); w != nil && w.Len() > 0 {
-		prepared = preparation.Once(w, winogradWeights(op.Tile), func(t *kernel.Threads) *array.WinogradWeights { return array.NewWinogradWeights(w, op.Tile, t) })
+		prepared = preparation.Once(w, winogradWeights(op.Tile), func(ws *array.Workspace) *array.WinogradWeights {
+			return array.NewWinogradWeights(w, op.Tile, ws.Threads)
+		})
 	}
 	return slideLast(op, op.conv(), 2, array.Float32, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.Winograd(y, in[0], in[1], prepared(ws), w, op.Tile, e, in[2:])

@@ -83,7 +83,7 @@ func (op integersOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 	if conv, ok := op.base.(convLastOp); ok {
 		prepared := nothing[array.IntegerWeights]
 		if w != nil {
-			prepared = preparation.Once(w, integerWeights(op.precision), func(*kernel.Threads) *array.IntegerWeights { return array.NewIntegerWeights(w, op.precision) })
+			prepared = preparation.Once(w, integerWeights(op.precision), func(*array.Workspace) *array.IntegerWeights { return array.NewIntegerWeights(w, op.precision) })
 		}
 		return slideLast(op, conv, 2, array.Float32, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 			return ws.IntegerConvLast(y, in[0], in[1], prepared(ws), w, e, in[2:])
@@ -91,7 +91,7 @@ func (op integersOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 	}
 	prepared := nothing[array.IntegerFactor]
 	if w != nil {
-		prepared = preparation.Once(w, integerFactor(op.precision), func(*kernel.Threads) *array.IntegerFactor { return array.NewIntegerFactor(w, op.precision) })
+		prepared = preparation.Once(w, integerFactor(op.precision), func(*array.Workspace) *array.IntegerFactor { return array.NewIntegerFactor(w, op.precision) })
 	}
 	return productKernel(op, a, func(ws *array.Workspace, y *array.Array, in []*array.Array) error {
 		return ws.IntegerMatMul(y, in[0], in[1], prepared(ws), e, in[2:])

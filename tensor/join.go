@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
@@ -350,8 +349,8 @@ func (op spliceMatmulOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Ker
 		// The matrix is cut into parts with as many rows as the tensors have columns, so it can be prepared
 		// only if all of these are known before a run.
 		if known {
-			prepared = preparation.Once(y, factors(fmt.Sprint(sizes)), func(t *kernel.Threads) *[]*array.Factor {
-				list := array.NewFactors(y, sizes, t)
+			prepared = preparation.Once(y, factors(fmt.Sprint(sizes)), func(ws *array.Workspace) *[]*array.Factor {
+				list := array.NewFactors(y, sizes, ws.Threads)
 				return &list
 			})
 		}

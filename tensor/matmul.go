@@ -5,7 +5,6 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
@@ -140,7 +139,7 @@ func preparedFactor(v *fgraph.Variable, dtype array.DType) func(*array.Workspace
 	if a.NDim() == 1 {
 		a = a.Transpose(0, array.NewAxis)
 	}
-	return preparation.Once(constant, form, func(t *kernel.Threads) *array.Factor { return array.NewFactor(a, t) })
+	return preparation.Once(constant, form, func(ws *array.Workspace) *array.Factor { return array.NewFactor(a, ws.Threads, ws.Read) })
 }
 
 // nothing is what a variable that is no constant is prepared to.

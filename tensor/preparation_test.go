@@ -8,7 +8,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/internal/preparation"
@@ -44,7 +43,7 @@ type form int
 func TestPrepare(t *testing.T) {
 	a, b := array.New(array.Float32, 4, 4), array.New(array.Float32, 4, 4)
 	ws, made := new(array.Workspace), 0
-	sixteen := func(*kernel.Threads) *[16]float32 {
+	sixteen := func(*array.Workspace) *[16]float32 {
 		made++
 		return new([16]float32)
 	}
@@ -66,7 +65,7 @@ func TestPrepare(t *testing.T) {
 	if preparation.Once(a, form(1), sixteen)(ws) == nil || made != 4 {
 		t.Errorf("prepared %d times", made)
 	}
-	if preparation.Once(a, form(3), func(*kernel.Threads) *int { return nil })(ws) != nil || preparation.Forms(a) != 1 {
+	if preparation.Once(a, form(3), func(*array.Workspace) *int { return nil })(ws) != nil || preparation.Forms(a) != 1 {
 		t.Error("what can't be prepared is kept")
 	}
 }
@@ -78,7 +77,7 @@ func TestPrepareTogether(t *testing.T) {
 	list, made := make([]*[16]float32, 8), make(chan bool, 8)
 	for i := range list {
 		wg.Go(func() {
-			list[i] = preparation.Once(a, form(1), func(*kernel.Threads) *[16]float32 {
+			list[i] = preparation.Once(a, form(1), func(*array.Workspace) *[16]float32 {
 				made <- true
 				time.Sleep(time.Millisecond)
 				return new([16]float32)

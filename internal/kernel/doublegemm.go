@@ -215,7 +215,7 @@ func packLines(s kernelSet, dst []float64, at int, src []float64, across, along,
 	// Lines that are side by side in memory are copied in stripes, contiguous lines are transposed
 	// four at a time, and any others go element by element.
 	case across == 1:
-		packStripes(s, dst, src, at, along, depth, whole, width)
+		packStripes(s, dst, src, at, along, depth, depth, whole, width)
 	case along == 1 && across >= 0:
 		for i := 0; i < whole; i += 4 {
 			group := dst[i/width*width*depth+i%width:]

@@ -32,31 +32,47 @@ func (p *Weights) place(v []float32) {
 	p.panels, p.lanes = v, v[p.packedCols()*k:]
 }
 
-// pack fills all forms.
-func (p *Weights) pack(t *Threads) {
+// readBytes is about how much of a matrix is packed before its reader is told, see SetOnce.
+const readBytes = 1 << 23
+
+// pack fills all forms, and tells read of rows of which it is done.
+func (p *Weights) pack(t *Threads, read func(first, n int)) {
 	p.packLanes()
 	if p.inPlace {
 		if len(p.panels) > 0 {
 			rest := p.w.Cols % p.set.panelCols()
-			packTransposed(p.set, p.panels, Cols(p.w, p.w.Cols-rest, rest))
+			packTransposed(p.set, p.panels, Cols(p.w, p.w.Cols-rest, rest), 0, p.w.Rows)
 		}
 		return
 	}
-	n, _ := p.shape()
-	part := func(j *matrixJob, first, n int) { j.packed.packCols(first, n) }
-	if !t.divide(&p.w, n, p.set.panelCols(), moved, part, args{packed: p}) {
-		p.packCols(0, n)
+	some, unit := p.w.Rows, p.set.panelCols()
+	if read != nil {
+		some = max(readBytes/4/max(p.w.Cols, 1)/unit, 1) * unit
+	}
+	for i := 0; i < p.w.Rows; i += some {
+		w := Rows(p.w, i, min(some, p.w.Rows-i))
+		n := w.Rows
+		if p.tall {
+			n = w.Cols
+		}
+		part := func(j *matrixJob, first, n int) { j.packed.packPart(&j.x, j.first, first, n) }
+		if !t.divide(&w, n, unit, moved, part, args{packed: p, x: w, first: i}) {
+			p.packPart(&w, i, 0, n)
+		}
+		if read != nil {
+			read(i, w.Rows)
+		}
 	}
 }
 
-// packCols fills the panels of n columns from column j on.
-func (p *Weights) packCols(j, n int) {
+// packPart packs n columns of products, from one on, of w, rows of the matrix from row i on.
+func (p *Weights) packPart(w *Matrix, i, first, n int) {
 	_, k := p.shape()
-	if p.tall {
-		packTransposed(p.set, p.panels[j*k:], Cols(p.w, j, n))
-	} else {
-		pack(p.set, p.panels[j*k:], Rows(p.w, j, n))
+	if !p.tall {
+		pack(p.set, p.panels[(i+first)*k:], Rows(*w, first, n))
+		return
 	}
+	packTransposed(p.set, p.panels[first*k:], Cols(*w, first, n), i, k)
 }
 
 // packWindows fills the panels of n columns from column j on with rows of w, see SetWindows.
@@ -135,17 +151,23 @@ func pack(set kernelSet, panels []float32, w Matrix) {
 	}
 }
 
-// packTransposed fills panels with the transpose of w.
-func packTransposed(set kernelSet, panels []float32, w Matrix) {
+// packTransposed fills panels with the transpose of w, which is k rows from row i on.
+func packTransposed(set kernelSet, panels []float32, w Matrix, i, k int) {
 	width := set.panelCols()
 	whole := w.Cols / width * width
-	packStripes(set, panels, w.Data, 0, w.Stride, w.Rows, whole, width)
-	rest, dst := w.Cols-whole, panels[whole*w.Rows:]
+	if whole > 0 {
+		packStripes(set, panels[i*width:], w.Data, 0, w.Stride, w.Rows, k, whole, width)
+	}
+	rest := w.Cols - whole
+	if rest == 0 {
+		return
+	}
 	width = set.padded(rest)
+	dst := panels[whole*k+i*width:]
 	// A last stripe of whole vectors is like the others, only narrower. Any other one is padded row
 	// by row.
 	if rest == width {
-		packStripes(set, dst, w.Data, whole, w.Stride, w.Rows, rest, width)
+		packStripes(set, dst, w.Data, whole, w.Stride, w.Rows, k, rest, width)
 		return
 	}
 	for l := range w.Rows {
@@ -160,21 +182,21 @@ func packTransposed(set kernelSet, panels []float32, w Matrix) {
 const packRows = 8
 
 // packStripes packs n columns of some rows of src, the first of which begins at at, stripe by
-// stripe of width columns. The rows of a stripe follow each other.
-func packStripes[T float32 | float64](s kernelSet, dst, src []T, at, stride, rows, n, width int) {
+// stripe of width columns. The rows of a stripe follow each other; a stripe has k of them.
+func packStripes[T float32 | float64](s kernelSet, dst, src []T, at, stride, rows, k, n, width int) {
 	if n == 0 {
 		return
 	}
 	for first := 0; first < rows; first += packRows {
 		count := min(packRows, rows-first)
 		from, to := at+first*stride, dst[first*width:]
-		if stripes(s, to, rows*width, src, from, stride, count, n/width, width) {
+		if stripes(s, to, k*width, src, from, stride, count, n/width, width) {
 			continue
 		}
 		// Without assembly, runs are copied one by one, in the same order.
 		for i := 0; i < n; i += width {
-			for k := range count {
-				copy(to[i*rows+k*width:][:width], src[from+k*stride+i:])
+			for l := range count {
+				copy(to[i*k+l*width:][:width], src[from+l*stride+i:])
 			}
 		}
 	}

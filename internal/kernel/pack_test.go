@@ -74,7 +74,7 @@ func TestPackTransposed(t *testing.T) {
 			for _, cols := range []int{0, 1, 8, 15, 16, 40, 64, 67, 80, 88, 140, 208} {
 				w := guarded(t, r, rows, cols, rows%3*16, false)
 				panels := guardedFloats(t, rows*set.padded(cols))
-				packTransposed(set, panels, w)
+				packTransposed(set, panels, w, 0, w.Rows)
 				for j := 0; j < cols; j += set.panelCols() {
 					n := min(set.panelCols(), cols-j)
 					width := set.padded(n)
@@ -138,6 +138,34 @@ func BenchmarkSetWindows(b *testing.B) {
 	}
 }
 
+// TestPackOnce: panels that are filled some rows at a time are those that are filled at once, and reading tells of all rows
+// when they may be overwritten.
+func TestPackOnce(t *testing.T) {
+	m := random(newRand(), 100, 40003, 0)
+	for _, set := range ownSets() {
+		for _, tall := range []bool{false, true} {
+			for _, threads := range []*Threads{nil, NewThreads(3)} {
+				want, w := newWeights(set, m, tall), Clone(m)
+				var p Weights
+				next, calls := 0, 0
+				p.become(set, threads, w, tall, func(first, n int) {
+					if first != next {
+						t.Fatalf("rows from %d on, not %d", first, next)
+					}
+					clear(Rows(w, first, n).Data)
+					next, calls = first+n, calls+1
+				})
+				if next != m.Rows || calls < 2 {
+					t.Errorf("%v: %d calls tell of %d rows", set, calls, next)
+				}
+				if !slices.Equal(p.panels, want.panels) {
+					t.Errorf("%v, tall %t: other panels", set, tall)
+				}
+			}
+		}
+	}
+}
+
 func BenchmarkPackTransposed(b *testing.B) {
 	r := newRand()
 	for _, set := range ownSets() {
@@ -147,7 +175,7 @@ func BenchmarkPackTransposed(b *testing.B) {
 				panels := alignedFloats(s[0] * set.padded(s[1]))
 				b.SetBytes(int64(4 * s[0] * s[1]))
 				for b.Loop() {
-					packTransposed(set, panels, w)
+					packTransposed(set, panels, w, 0, w.Rows)
 				}
 			})
 		}

@@ -215,7 +215,7 @@ func (f *factors) mulSlices(set kernelSet, ws *workspace, swap bool, alpha, beta
 func (w *workspace) prepare(set kernelSet, t *Threads, m Matrix, tall bool, rows int) {
 	w.weights = Weights{w: m, tall: tall, inPlace: tall && readInPlace(set, &m, rows), set: set}
 	w.weights.place(w.floats(w.weights.size()))
-	w.weights.pack(t)
+	w.weights.pack(t, nil)
 }
 
 // readInPlace reports whether the panels of a tall factor, for a product of a number of rows, are

@@ -17,22 +17,29 @@ func NewWeights(w Matrix) *Weights { return newWeights(currentSet(), w, false) }
 
 func newWeights(set kernelSet, w Matrix, tall bool) *Weights {
 	p := new(Weights)
-	p.become(set, nil, w, tall)
+	p.become(set, nil, w, tall, nil)
 	return p
 }
 
 // Set packs w, which is W, into p, which may be zero; its memory is used again if it is large enough. No
 // product may use p meanwhile.
-func (t *Threads) Set(p *Weights, w Matrix) { p.become(currentSet(), t, w, false) }
+func (t *Threads) Set(p *Weights, w Matrix) { p.become(currentSet(), t, w, false, nil) }
 
 // Renew packs p again after elements of its matrix have changed. No product may use p
 // meanwhile.
-func (t *Threads) Renew(p *Weights) { p.become(p.current(), t, p.Matrix(), p.tall) }
+func (t *Threads) Renew(p *Weights) { p.become(p.current(), t, p.Matrix(), p.tall, nil) }
 
 // SetTransposed packs w, the transpose of W, into p, so that products are y = x·w: those of a
 // backward pass. p may be zero; its memory is used again if it is large enough. No product may use
 // p meanwhile.
-func (t *Threads) SetTransposed(p *Weights, w Matrix) { p.become(setFor(w.Cols, true), t, w, true) }
+func (t *Threads) SetTransposed(p *Weights, w Matrix) { t.SetOnce(p, w, true, nil) }
+
+// SetOnce is Set, or SetTransposed for a tall matrix, of memory that a caller may give back part by part: once rows of
+// w have been packed, read is told of the first and their number. It may be nil.
+func (t *Threads) SetOnce(p *Weights, w Matrix, tall bool, read func(first, n int)) {
+	n, _ := shape(&w, tall)
+	p.become(setFor(n, tall), t, w, tall, read)
+}
 
 // SetWindows packs weights of convolutions whose channels come first, for patches in which they come last:
 // w is W, but its column c·window + e, of element e of the window and channel c, is step e·channels + c of
@@ -46,7 +53,7 @@ func (p *Weights) SetWindows(t *Threads, w Matrix, window int) {
 	}
 	set := setFor(w.Rows, true)
 	if set == blasSet {
-		p.become(set, t, windowsLast(w, window), true)
+		p.become(set, t, windowsLast(w, window), true, nil)
 		return
 	}
 	*p = Weights{w: Matrix{Rows: w.Cols, Cols: w.Rows, Stride: w.Rows}, tall: true, set: set, panels: p.panels}
@@ -57,8 +64,8 @@ func (p *Weights) SetWindows(t *Threads, w Matrix, window int) {
 	}
 }
 
-// become packs w into p.
-func (p *Weights) become(set kernelSet, t *Threads, w Matrix, tall bool) {
+// become packs w into p, see SetOnce.
+func (p *Weights) become(set kernelSet, t *Threads, w Matrix, tall bool, read func(first, n int)) {
 	checkApart(&w)
 	p.w, p.tall, p.set = w, tall, set
 	// A foreign BLAS reads the matrix itself.
@@ -66,7 +73,7 @@ func (p *Weights) become(set kernelSet, t *Threads, w Matrix, tall bool) {
 		return
 	}
 	p.reserve()
-	p.pack(t)
+	p.pack(t, read)
 }
 
 // reserve makes room for all forms.

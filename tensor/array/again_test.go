@@ -30,7 +30,7 @@ func TestAgain(t *testing.T) {
 		x, y, number := array.New(array.Float32, c.rows, c.n), array.New(array.Float32, c.rows, c.n), array.New(array.Float32, 1, 1)
 		a, b := array.New(array.Float32, c.rows, c.k), array.New(array.Float32, c.k, c.n)
 		draw(r, b)
-		factor := array.NewFactor(b, nil)
+		factor := array.NewFactor(b, nil, nil)
 		e := array.NewEpilogue(p, []array.ArgKind{array.AnyArg, array.FullArg, array.RowArg})
 		var ws array.Workspace
 		got, want := array.New(array.Float32, c.rows, c.n), array.New(array.Float32, c.rows, c.n)

@@ -128,8 +128,8 @@ func (t *attention) units(ws *Workspace, first, next int) error {
 			head = h
 			*q, *k, *v, *y = t.matrix(t.q, h), t.matrix(t.k, h), t.matrix(t.v, h), t.result(h)
 			if t.prepares(q) {
-				m.keys.become(k, nil)
-				m.values.become(v, nil)
+				m.keys.become(k, nil, nil)
+				m.values.become(v, nil, nil)
 			}
 		}
 		*scores = memory

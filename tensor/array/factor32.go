@@ -11,8 +11,9 @@ type Factor struct {
 
 // NewFactor prepares a matrix, the last two dimensions of b, which must not change any more. The
 // result is nil if its elements are not float32s, if neither its rows nor its columns are contiguous,
-// or if there are several matrices. Threads share the work, unless t is nil.
-func NewFactor(b *Array, t *kernel.Threads) *Factor {
+// or if there are several matrices. Threads share the work, unless t is nil. Parts of b are told to read,
+// unless that is nil, once they are prepared.
+func NewFactor(b *Array, t *kernel.Threads, read func(part *Array)) *Factor {
 	if b.dtype != Float32 || b.ndim < 2 || b.Len() == 0 || !b.oneMatrix() {
 		return nil
 	}
@@ -21,19 +22,23 @@ func NewFactor(b *Array, t *kernel.Threads) *Factor {
 		return nil
 	}
 	f := new(Factor)
-	f.become(b, t)
+	f.become(b, t, read)
 	return f
 }
 
 // become prepares a matrix of which the rows or the columns are contiguous. Nobody may use f meanwhile.
-func (f *Factor) become(b *Array, t *kernel.Threads) {
+func (f *Factor) become(b *Array, t *kernel.Threads, read func(part *Array)) {
 	f.rows, f.cols = b.shape[0], b.shape[1]
 	// The form decides the order of long sums: it is that of Gemm.
-	if rowsFit(b.shape[0], b.shape[1], b.strides[0], b.strides[1]) {
-		t.SetTransposed(&f.weights, general32(b))
-	} else {
-		t.Set(&f.weights, general32(b.turned()))
+	tall := rowsFit(b.shape[0], b.shape[1], b.strides[0], b.strides[1])
+	if !tall {
+		b = b.turned()
 	}
+	var rows func(first, n int)
+	if read != nil {
+		rows = func(first, n int) { part := b.stretch(0, first, first+n); read(&part) }
+	}
+	t.SetOnce(&f.weights, general32(b), tall, rows)
 }
 
 // MulRows sets c, a matrix, to a·b, and completes it, if there is an epilogue, whose other inputs are
@@ -129,7 +134,7 @@ func NewFactors(b *Array, rows []int, t *kernel.Threads) []*Factor {
 	for _, n := range rows {
 		part := m
 		part.shape[0] = min(n, m.shape[0])
-		f := NewFactor(&part, t)
+		f := NewFactor(&part, t, nil)
 		// Sums in lanes can't be continued.
 		if f == nil || m.strides[1] != 1 || !f.weights.Divisible() {
 			return nil

@@ -38,7 +38,7 @@ func NewIntegerFactor(b *Array, p kernel.Precision) *IntegerFactor {
 		if !m.fitsFactor() {
 			m = *m.Clone()
 		}
-		return NewFactor(&m, nil)
+		return NewFactor(&m, nil, nil)
 	})}
 }
 

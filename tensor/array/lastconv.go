@@ -40,7 +40,7 @@ func NewLastWeights(weights *Array, groups int, t *kernel.Threads) *LastWeights 
 			f = &Factor{rows: c.terms, cols: c.out}
 			f.weights.SetWindows(t, general32(first.rowsAt(g*c.out*c.terms, c.out, c.terms, c.terms)), c.terms/in)
 		} else {
-			f = NewFactor(c.weightsOf(g), t)
+			f = NewFactor(c.weightsOf(g), t, nil)
 		}
 		p.groups, p.kernels = append(p.groups, f), append(p.kernels, &f.weights)
 	}

@@ -154,7 +154,7 @@ func TestPreparedFactor(t *testing.T) {
 		}
 		p, args, kinds := randomEpilogue(r, array.Float32, []int{m, n})
 		ws.Map(p, []*array.Array{want}, append([]*array.Array{want}, args...))
-		if err := ws.MulRows(got, a, b, array.NewFactor(b, nil), array.NewEpilogue(p, kinds), args); err != nil {
+		if err := ws.MulRows(got, a, b, array.NewFactor(b, nil, nil), array.NewEpilogue(p, kinds), args); err != nil {
 			t.Fatal(err)
 		}
 		if !array.Equal(got, want) {

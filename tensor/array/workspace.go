@@ -33,6 +33,8 @@ type Workspace struct {
 	// Again, if it is not nil, gets what computes the op for the same headers again, and gives the same bits, from an op
 	// that has such a thing.
 	Again *func()
+	// Read, if it is not nil, is told of parts of a constant when what is prepared of them has been, see NewFactor.
+	Read func(part *Array)
 	// Context ends ops that run graphs of their own, which may have any number of rounds. Nil never ends.
 	Context context.Context
 

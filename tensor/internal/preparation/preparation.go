@@ -2,7 +2,7 @@
 // than a small product, and as much memory again. Graphs of one model for several shapes have their constants in
 // common, so what is prepared is of a constant and not of a graph: it is made once, as long as one of them is in use.
 //
-//	weights := preparation.Once(constant, form{}, func(t *kernel.Threads) *array.Factor { return array.NewFactor(constant, t) })
+//	weights := preparation.Once(constant, form{}, func(ws *array.Workspace) *array.Factor { return array.NewFactor(constant, ws.Threads, ws.Read) })
 //	factor := weights(ws) // prepared here, or by another graph before
 //
 // All functions may be called by several goroutines.
@@ -13,7 +13,6 @@ import (
 	"sync"
 	"weak"
 
-	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -36,12 +35,12 @@ var preparations = struct {
 }{made: make(map[key]*made)}
 
 // Once returns a function that prepares a constant at its first call, unless that has been done. It returns
-// nil if do does. The threads of that call, which may be nil, share the work.
-func Once[T any](constant *array.Array, form any, do func(t *kernel.Threads) *T) func(ws *array.Workspace) *T {
+// nil if do does, which gets the workspace of that call.
+func Once[T any](constant *array.Array, form any, do func(ws *array.Workspace) *T) func(ws *array.Workspace) *T {
 	var once sync.Once
 	var v *T
 	return func(ws *array.Workspace) *T {
-		once.Do(func() { v = prepared(keyOf(constant, form), func() *T { return do(ws.Threads) }) })
+		once.Do(func() { v = prepared(keyOf(constant, form), func() *T { return do(ws) }) })
 		return v
 	}
 }
