@@ -349,6 +349,10 @@ func (c *compiler) refs(pos int, names []string, where string) []ref {
 // same reports whether two expressions are the same computation, up to the order of the
 // arguments of commutative ops.
 func (c *compiler) same(a, b Expr) bool {
+	x, isCall := a.(*Call)
+	if y, ok := b.(*Call); ok && isCall && x.Op != y.Op {
+		return false // as in most rules
+	}
 	numbers := make(map[string]int)
 	return c.number(a, numbers) == c.number(b, numbers)
 }

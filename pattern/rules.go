@@ -1,7 +1,6 @@
 package pattern
 
 import (
-	"bufio"
 	"fmt"
 	"strings"
 
@@ -35,13 +34,11 @@ func ParseHeads(name, text string) ([]Rule, error) {
 }
 
 func (p *rulesParser) parse(text string) ([]Rule, error) {
-	// To some editors a carriage return alone ends a line. To the scanner it does not, and a file that begins with a
+	// To some editors a carriage return alone ends a line. To Go it does not, and a file that begins with a
 	// comment would be a comment.
-	lines := bufio.NewScanner(strings.NewReader(strings.NewReplacer("\r\n", "\n", "\r", "\n").Replace(text)))
-	lines.Buffer(nil, len(text)+1)
-	for lines.Scan() {
+	for line := range strings.Lines(strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")) {
 		p.line++
-		p.read(lines.Text())
+		p.read(strings.TrimSuffix(line, "\n"))
 	}
 	if p.pending.Len() > 0 {
 		p.fault(p.line, "the last rewrite is not complete: %s", p.pending.String())

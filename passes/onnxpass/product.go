@@ -152,7 +152,7 @@ func moveFactorIntoWeights(c *rewrite.Context, root *fgraph.Apply) (rewrite.Resu
 	if op.Type == "Div" {
 		number = 1 / number
 	}
-	m := mover{vocabulary: vocabulary{ir.SourceOf(c.Graph()).Operators}, args: pattern.Args{Context: c, Root: root}, number: number}
+	m := mover{vocabulary: vocabulary{operators: ir.SourceOf(c.Graph()).Operators}, args: pattern.Args{Context: c, Root: root}, number: number}
 	steps := []step{{value: x, prev: -1}}
 	for i := 0; i < len(steps) && i < maxDistance; i++ {
 		v := steps[i].value

@@ -24,9 +24,16 @@ import (
 // A number matches a constant all of whose elements are the number. In a replacement it is a constant
 // without dimensions, of the element type of what is replaced. Operators that had another meaning in
 // the version of the model don't match.
-func Vocabulary(operators *ir.Operators) pattern.Vocabulary { return vocabulary{operators} }
+func Vocabulary(operators *ir.Operators) pattern.Vocabulary {
+	v := vocabulary{operators: operators}
+	v.listed = v.functions()
+	return v
+}
 
-type vocabulary struct{ operators *ir.Operators }
+type vocabulary struct {
+	operators *ir.Operators
+	listed    []pattern.Function // once: every rule looks them up
+}
 
 var onOps = []rewrite.Track{rewrite.TrackType[*ir.Op]()}
 
@@ -147,7 +154,7 @@ func (v vocabulary) Constant(l pattern.Literal, like *fgraph.Variable) (*fgraph.
 }
 
 // Functions returns the functions of rules.
-func (v vocabulary) Functions() []pattern.Function { return v.functions() }
+func (v vocabulary) Functions() []pattern.Function { return v.listed }
 
 // Conform gives a replacement all that is known of what it replaces.
 func (v vocabulary) Conform(_ *fgraph.Apply, old, x *fgraph.Variable) (*fgraph.Variable, error) {
