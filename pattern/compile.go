@@ -42,6 +42,9 @@ const (
 
 const none = -1
 
+// noOp is the operator of nodes that have none: most are names.
+var noOp Operator
+
 // A node is a part of a compiled pattern or replacement.
 type node struct {
 	kind kind
@@ -53,7 +56,7 @@ type node struct {
 
 	calc *calculation // isCalc
 
-	op      Operator  // isCall
+	op      *Operator // isCall; otherwise noOp
 	fn      *function // isCall in a replacement: makes the variable instead of op, or the parameters
 	param   int       // isCall: slot of the captured parameters, or none
 	output  int
@@ -91,7 +94,7 @@ func (c *compiler) fault(pos int, err error, format string, args ...any) {
 
 // pattern compiles an expression of a pattern.
 func (c *compiler) pattern(e Expr, kept bool) *node {
-	n := &node{kind: isAny, slot: none, rest: none, param: none, expr: e, kept: kept}
+	n := &node{kind: isAny, op: &noOp, slot: none, rest: none, param: none, expr: e, kept: kept}
 	switch e := e.(type) {
 	case Any:
 	case Name:
@@ -131,7 +134,7 @@ func (c *compiler) call(n *node, e *Call, kept bool) {
 	case inBraces != "":
 		n.param = place(&c.params, inBraces)
 	}
-	n.op, n.output = op, e.Output
+	n.op, n.output = &op, e.Output
 	args := e.Args
 	if len(args) > 0 {
 		// A rest takes what the other arguments leave, so it must be known where these end: in

@@ -16,7 +16,7 @@ type function struct {
 
 // replacement compiles an expression of a replacement.
 func (c *compiler) replacement(e Expr) *node {
-	n := &node{slot: none, rest: none, param: none, like: none, expr: e}
+	n := &node{op: &noOp, slot: none, rest: none, param: none, like: none, expr: e}
 	switch e := e.(type) {
 	case Name:
 		n.kind = isName
@@ -83,7 +83,7 @@ func (c *compiler) construction(n *node, e *Call) {
 		case op.Make == nil:
 			c.fault(e.Pos, ErrForm, "the op %s can be matched, but not made", e.Op)
 		}
-		n.op = op
+		n.op = &op
 		if inBraces != "" {
 			c.parameters(n, e, inBraces)
 		}
@@ -109,7 +109,7 @@ func (c *compiler) construction(n *node, e *Call) {
 		n.splice = append(n.splice, splice{len(n.args), slot})
 	}
 	if n.op.Make != nil {
-		c.arity(e, n.op, fixed, rest)
+		c.arity(e, *n.op, fixed, rest)
 	}
 }
 
@@ -119,7 +119,7 @@ func (c *compiler) elements(e Each) *node {
 		c.fault(0, ErrForm, "%s inside of another", e)
 	}
 	c.each = true
-	n := &node{kind: isEach, slot: none, rest: none, param: none, expr: e, args: []*node{c.replacement(e.Expr)}}
+	n := &node{kind: isEach, op: &noOp, slot: none, rest: none, param: none, expr: e, args: []*node{c.replacement(e.Expr)}}
 	c.each = false
 	Walk(e.Expr, func(e Expr) {
 		if name, ok := e.(Name); ok {

@@ -406,7 +406,7 @@ func (s *search) apply(n *node, args []*fgraph.Variable, like *fgraph.Variable) 
 	if n.fn != nil && n.fn.Build != nil {
 		return n.fn.Build(Args{Context: s.c, Root: s.root, Vars: args})
 	}
-	op := &n.op
+	op := n.op
 	if len(args) < op.MinInputs || op.MaxInputs >= 0 && len(args) > op.MaxInputs {
 		return nil, fmt.Errorf("%w: %d for %s, which has %s", ErrArity, len(args), n.expr, inputsText(*op))
 	}
