@@ -37,16 +37,17 @@ var classes = sync.OnceValue(func() map[string]string {
 // is needed itself.
 func textRules(family string, code goRules) []Local {
 	name := "rules/" + family + ".rules"
-	text, err := ruleFiles.ReadFile(name)
+	bytes, err := ruleFiles.ReadFile(name)
 	if err != nil {
 		panic(err)
 	}
-	heads, err := pattern.ParseHeads(rulesFolder+name, string(text))
+	text := string(bytes)
+	heads, err := pattern.ParseHeads(rulesFolder+name, text)
 	if err != nil {
 		panic(err)
 	}
 	parse := sync.OnceValue(func() []pattern.Rule {
-		rules, err := pattern.ParseRules(rulesFolder+name, string(text))
+		rules, err := pattern.ParseRules(rulesFolder+name, text)
 		if err != nil {
 			panic(err)
 		}

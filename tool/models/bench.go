@@ -131,7 +131,7 @@ type benchReport struct {
 // profiled runs a model so many times, and returns what that takes.
 func profiled(ctx context.Context, m *onnx.Model, options session.Options, inputs map[string]*array.Array, runs int) (*profile.Function, error) {
 	options.Profile = true
-	f, err := session.Model(ctx, m, options, inputs)
+	f, err := lowered(ctx, m, options, inputs)
 	if err != nil {
 		return nil, err
 	}
