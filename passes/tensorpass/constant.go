@@ -49,6 +49,8 @@ func foldConstants(g Group) transform {
 			return c.Miss("the op does not want to be folded"), nil
 		case g < Uncanonicalize && isSize(n.Out()):
 			return c.Miss("a size is not a number yet"), nil
+		case g == Uncanonicalize && isExponent(n.Out()):
+			return c.Miss("a power of a size is not multiplied out"), nil
 		case !late && sinks(n):
 			return c.Miss("a product or quotient is about to move into the switch"), nil
 		case destroys(op):
@@ -72,6 +74,14 @@ func foldConstants(g Group) transform {
 		}
 		return rewrite.Replace(folded...), nil
 	}
+}
+
+// isExponent reports whether v is an exponent.
+func isExponent(v *variable) bool {
+	return slices.ContainsFunc(v.Clients(), func(u fgraph.Client) bool {
+		op, ok := elemOf(u.Apply)
+		return ok && op == array.Pow && u.Index == 1
+	})
 }
 
 // sinks reports whether n is a switch with a branch of 0 that local_mul_switch_sink or

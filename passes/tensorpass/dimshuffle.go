@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -20,6 +21,7 @@ var dimensionRules = goRules{
 	"local_shape_to_shape_i":      {onOp(tensor.ShapeOp{}), nil, 0, shapeToShapeI},
 	"local_Unique_lift":           {onOp(tensor.UniqueOp{}), nil, 2, uniqueOfRepeated},
 	"local_track_shape_i":         {onType[tensor.ShapeIOp](), nil, 0, trackShapeI},
+	"local_keep_size":             {slices.Concat(onElemwise, onType[tensor.ARangeOp]()), of(onType[tensor.ShapeIOp](), onDimShuffle), 2, keepSize},
 }
 
 var onDimShuffle, onReshape = onType[tensor.DimShuffleOp](), onType[tensor.ReshapeOp]()
@@ -72,11 +74,94 @@ func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
 	if x.Owner() == nil && typeOf(x).Dim(int(op.D)) == tensor.Unknown && !x.IsConstant() {
 		return c.Miss("%v is an input", x), nil
 	}
+	if sizeOfConstant(n.Out()) {
+		return c.Miss("it is kept until it is a number to the rules"), nil
+	}
 	size := tensor.ShapesOf(c.Graph()).Dim(x, int(op.D))
+	if isFree(size) && slices.ContainsFunc(n.Out().Clients(), func(u fgraph.Client) bool { return becomesFloat(u.Apply) }) {
+		return c.Miss("floats are computed of it, which local_keep_size keeps"), nil
+	}
 	if a, o, ok := owner[tensor.ShapeIOp](size); ok && o == op && a.Inputs()[0] == x {
 		return c.Miss("nothing else is known about the size"), nil
 	}
 	return replace(c, n, size)
+}
+
+// isFree reports whether a size is known that may be another one in another run. Those of 0 and 1 are parts of types.
+func isFree(size *variable) bool {
+	n, ok := uniform(size)
+	return ok && n > 1
+}
+
+// sizeOfConstant reports whether v is a size that keepSize has made.
+func sizeOfConstant(v *variable) bool {
+	a, _, ok := owner[tensor.ShapeIOp](v)
+	if !ok {
+		return false
+	}
+	x := tensor.ConstantOf(a.Inputs()[0])
+	return x != nil && x.Len() == 0
+}
+
+// maxOfSizes bounds the operations of a number of sizes, and those that are looked through for a float.
+const maxOfSizes = 64
+
+// becomesFloat reports whether an apply computes floats element by element, or integers of which floats are
+// computed.
+func becomesFloat(n *apply) bool {
+	todo := []*apply{n}
+	for seen := 0; len(todo) > 0 && seen < maxOfSizes; seen++ {
+		n, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		if n == nil {
+			continue // an output of the graph
+		}
+		switch n.Op().(type) {
+		case tensor.Elemwise:
+			if isFloat(n.Out()) {
+				return true
+			}
+		case tensor.DimShuffleOp, tensor.ARangeOp:
+		default:
+			continue
+		}
+		for _, u := range n.Out().Clients() {
+			todo = append(todo, u.Apply)
+		}
+	}
+	return false
+}
+
+// keepSize keeps a size that is known from becoming a number where floats are computed of it: rules make
+// of these what they make where the size is not known. It becomes the size of a constant without elements.
+func keepSize(c *rewrite.Context, n *apply) (result, error) {
+	if !becomesFloat(n) {
+		return c.Miss("no float is computed of it"), nil
+	}
+	in, changed := slices.Clone(n.Inputs()), false
+	for i, v := range in {
+		size, order := v, []int(nil)
+		if a, op, ok := owner[tensor.DimShuffleOp](v); ok {
+			size, order = a.Inputs()[0], op.NewOrder()
+		}
+		a, op, ok := owner[tensor.ShapeIOp](size)
+		if !ok || sizeOfConstant(size) {
+			continue
+		}
+		known := tensor.ShapesOf(c.Graph()).Dim(a.Inputs()[0], int(op.D))
+		if !isFree(known) {
+			continue
+		}
+		k, _ := uniform(known)
+		in[i] = tensor.ShapeI(tensor.Constant(array.New(array.Bool, int(k), 0)), 0)
+		if order != nil {
+			in[i] = tensor.DimShuffle(in[i], order...)
+		}
+		changed = true
+	}
+	if !changed {
+		return c.Miss("no argument is a size that is known"), nil
+	}
+	return replace(c, n, again(n, in...))
 }
 
 // dimShuffleOfAlloc returns the function of local_dimshuffle_alloc, for new leading dimensions, or that

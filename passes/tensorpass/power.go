@@ -19,7 +19,7 @@ func powDevice(c *rewrite.Context, n *apply) (result, error) {
 	y, ok := uniform(n.Inputs()[1])
 	k := int(y)
 	e := max(k, -k)
-	if !ok || !isFloat(n.Out()) || dtypeOf(x) != dtypeOf(n.Out()) || float64(k) != y || e > maxSquarings || e <= 2 {
+	if !ok || !n.Inputs()[1].IsConstant() || !isFloat(n.Out()) || dtypeOf(x) != dtypeOf(n.Out()) || float64(k) != y || e > maxSquarings || e <= 2 {
 		return c.Miss("the exponent is not an integer of the right size"), nil
 	}
 	p := array.NewProgram(dtypeOf(x))
