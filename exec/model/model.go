@@ -14,6 +14,7 @@ import (
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -148,6 +149,9 @@ func (m *Model) Outputs() []Value { return clone(m.outputs) }
 
 // File returns the model as it is run, which must not be changed.
 func (m *Model) File() *onnx.Model { return m.file }
+
+// Doubts says what the file does not tell though results depend on it, and how that is taken. Few have any.
+func (m *Model) Doubts() []string { return ir.Doubts(m.file, m.options.Dir) }
 
 // Optimizer returns what optimizes the model.
 func (m *Model) Optimizer() *optdb.Optimizer { return m.options.Optimizer }

@@ -25,7 +25,7 @@ func (im *importer) op(origin int, n *onnx.Node, in []*fgraph.Variable, s *scope
 	}
 	if domain == blocked && n.Op == "Conv" {
 		if im.block == 0 {
-			im.block = blockOf(im.source.Model, im.Dir)
+			im.block, _ = blockOf(im.source.Model, im.Dir)
 		}
 		op.Attributes = append(op.without(channelBlock), Int(channelBlock, im.block))
 	}

@@ -402,6 +402,13 @@ func defaultsOf(m *onnx.Model) int {
 	return len(m.Graph.Inputs) - len(m.FixDefaults().Graph.Inputs)
 }
 
+// tellDoubts says what the file of a model does not tell though results depend on it.
+func tellDoubts(c *tool.Console, m *onnx.Model, name string) {
+	for _, d := range ir.Doubts(m, filepath.Dir(name)) {
+		c.Say("%s: warning: %s", name, d)
+	}
+}
+
 // read reads a model, and makes its defaults constants if the flag says so. defaults counts them.
 func (a *argumentFlags) read(name string) (m *onnx.Model, defaults int, err error) {
 	if m, err = onnx.ReadFile(name); err != nil || m.Graph == nil {

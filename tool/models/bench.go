@@ -69,6 +69,7 @@ and how many functions were made for them.`,
 				if err != nil {
 					return err
 				}
+				tellDoubts(c, m, *model)
 				options := o.lowering(filepath.Dir(*model), opt)
 				options.Threads = threads.Of(1)
 				if steps.asked() {

@@ -11,6 +11,7 @@ import (
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
@@ -46,6 +47,7 @@ $0 eval --set x=1,-2 --shape x=2 --output-folder out model.onnx`,
 				if err != nil {
 					return err
 				}
+				tellDoubts(c, m, args[0])
 				inputs, drawn, err := o.arguments(arguments, m)
 				if err != nil {
 					return err
@@ -166,13 +168,16 @@ applied, and what can't be computed, by node: operators and types of elements. W
 				if err != nil {
 					return fmt.Errorf("%s: %w", args[0], err)
 				}
-				r := infoReport{m.Info(), gaps}
+				r := infoReport{m.Info(), gaps, ir.Doubts(m, filepath.Dir(args[0]))}
 				if *asJSON {
 					return tool.WriteJSON(c.Stdout, r)
 				}
 				c.Print("%s", r.Text())
 				for _, f := range r.Unsupported {
 					c.Print("not computed: %v\n", f)
+				}
+				for _, d := range r.Doubts {
+					c.Print("warning: %s\n", d)
 				}
 				return nil
 			})
@@ -185,4 +190,6 @@ type infoReport struct {
 	*onnx.Info
 	// Unsupported lists what can't be computed.
 	Unsupported []lower.Gap `json:"unsupported,omitempty"`
+	// Doubts says what the file does not tell though results depend on it.
+	Doubts []string `json:"warnings,omitempty"`
 }

@@ -65,6 +65,7 @@ func (f *optFlags) run(ctx context.Context, c *tool.Console, args []string) erro
 	if err != nil {
 		return err
 	}
+	tellDoubts(c, s.model, args[0])
 	g, err := s.graph()
 	if err != nil {
 		return err

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"path/filepath"
 	"strconv"
 	"strings"
 	"time"
@@ -86,6 +87,7 @@ func (v *verification) run(ctx context.Context, dirs []string) error {
 		if c, err := backend.Load(dir); err != nil {
 			r = backend.Failed(dir, v.query, err)
 		} else {
+			tellDoubts(v.Console, c.Model, filepath.Join(dir, "model.onnx"))
 			r = c.Run(ctx, v.query, v.options)
 			if r.Integers > 0 && errors.Is(r.Err, backend.ErrDiffers) && r.MaxRelDiff != nil && *r.MaxRelDiff <= v.most {
 				r.OK, r.Err, r.Error = true, nil, ""
