@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // maxPage is the number of bytes that the page of a network of full size may have.

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 var samples = flag.String("samples", "", "write sample recordings to this folder")

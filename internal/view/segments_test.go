@@ -8,12 +8,12 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool/networks"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // looped records the optimization of a looped computation, which has several segments.

@@ -10,10 +10,10 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A state is the graph of a recording after some steps.

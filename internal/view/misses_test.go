@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/internal/view"
 )
 
 // TestMisses: a rule that is asked at the end of its pass is asked at a node that is there, and one
