@@ -235,7 +235,7 @@ func checkPasses(t *testing.T, r *view.Recording) {
 // TestNetworks: the steps of recordings of networks fit, every command is tied to nodes that are
 // there, and the other way round.
 func TestNetworks(t *testing.T) {
-	files := []string{"../networks/demo/tdnnf.config"}
+	files := []string{"../../tool/networks/demo/tdnnf.config"}
 	if more, err := filepath.Glob("../../nnet3/testdata/models/*.config"); err == nil && longtest.Enabled() {
 		files = append(files, more...)
 	}

@@ -62,7 +62,7 @@ func looped(t *testing.T, file string) (*view.Subject, *computation.Computation,
 
 // TestSegments: the graphs of a looped computation are recorded one after the other.
 func TestSegments(t *testing.T) {
-	s, before, after := looped(t, "../networks/demo/tdnnf.config")
+	s, before, after := looped(t, "../../tool/networks/demo/tdnnf.config")
 	if err := s.AddMisses(t.Context()); err != nil {
 		t.Fatal(err)
 	}

@@ -19,7 +19,7 @@ import (
 
 // The networks that are recorded: the one of nnopt demo, and one of full size.
 const (
-	demoNetwork = "../../networks/demo/tdnnf.config"
+	demoNetwork = "../../../tool/networks/demo/tdnnf.config"
 	fullNetwork = "../../../nnet3/testdata/models/tdnnf_1k.config"
 )
 
