@@ -115,6 +115,9 @@ func (op dot22Op) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, er
 			return err
 		}
 		factor := prepared(ws)
+		if factor == nil && e == nil && (x.Dim(0) == 1 || y.Dim(1) == 1) {
+			return shapeFault(vectorProduct(ws, 1, x, y, 0, out[0]))
+		}
 		if err := ws.MulRows(out[0], x, y, factor, e, in[2:]); err != nil {
 			return shapeFault(err)
 		}
@@ -140,21 +143,36 @@ func dot22(ws *array.Workspace, factor float64, in []*array.Array, out *array.Ar
 }
 
 func (op gemmOp) Compile(a *fgraph.Apply) (Kernel, error) {
-	return productAndSum(a, op.Inplace, (*array.Workspace).Gemm), nil
+	return productAndSum(a, op.Inplace, vectorProduct), nil
 }
 
 func (op gemvOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	return productAndSum(a, op.Inplace, func(ws *array.Workspace, alpha float64, x, v *array.Array, beta float64, y *array.Array) error {
+		if x.Dim(0) == 1 {
+			return ws.Gemm(alpha, x, v.Transpose(0, array.NewAxis), beta, y.Transpose(0, array.NewAxis))
+		}
 		return ws.Gemv(alpha, x, v, beta, y, op.BLAS)
 	}), nil
+}
+
+// vectorProduct is Gemm, or Gemv if one factor is a row or a column: rules make that of it where they know the
+// size, and its bits are others.
+func vectorProduct(ws *array.Workspace, alpha float64, x, y *array.Array, beta float64, z *array.Array) error {
+	switch row, column := x.Dim(0) == 1, y.Dim(1) == 1; {
+	case row == column:
+		return ws.Gemm(alpha, x, y, beta, z)
+	case row:
+		return ws.Gemv(alpha, y.Transpose(1, 0), x.Transpose(1), beta, z.Transpose(1), true)
+	}
+	return ws.Gemv(alpha, x, y.Transpose(0), beta, z.Transpose(0), true)
 }
 
 // productAndSum returns the kernel of a Gemm or a Gemv, whose inputs are z, a, x, y and b. multiply
 // sets its last argument to a·x·y + b·z.
 func productAndSum(a *fgraph.Apply, inplace bool, multiply func(ws *array.Workspace, a float64, x, y *array.Array, b float64, z *array.Array) error) Kernel {
-	constant := a.Inputs()[1].IsConstant() && a.Inputs()[4].IsConstant()
-	b := ConstantOf(a.Inputs()[4])
-	adds := b == nil || b.Float(0) != 0 // with a constant factor 0, z is an AllocEmpty
+	factor, b := ConstantOf(a.Inputs()[1]), ConstantOf(a.Inputs()[4])
+	constant := factor != nil && b != nil && !infinite(factor) && !infinite(b) // these were numbers of sizes
+	adds := b == nil || b.Float(0) != 0                                        // with a constant factor 0, z is an AllocEmpty
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		alpha, beta := in[1].Float(0), in[4].Float(0)
 		// A factor that only a run knows may be 0, and a BLAS does not read what it multiplies by 0. The ops of
@@ -181,6 +199,8 @@ func (op gerOp) Compile(*fgraph.Apply) (Kernel, error) {
 // special reports whether a product with v turns infinities into NaN or the reverse. A BLAS does
 // not read what it multiplies by 0.
 func special(v float64) bool { return v == 0 || v-v != 0 }
+
+func infinite(a *array.Array) bool { v := a.Float(0); return v-v != 0 }
 
 // termByTerm computes a·product + b·z, or a·product alone, without shortcuts.
 func termByTerm(ws *array.Workspace, inplace bool, in []*array.Array, out *array.Array, adds bool, product func(*array.Array) error) error {
