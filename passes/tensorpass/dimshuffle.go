@@ -21,7 +21,7 @@ var dimensionRules = goRules{
 	"local_shape_to_shape_i":      {onOp(tensor.ShapeOp{}), nil, 0, shapeToShapeI},
 	"local_Unique_lift":           {onOp(tensor.UniqueOp{}), nil, 2, uniqueOfRepeated},
 	"local_track_shape_i":         {onType[tensor.ShapeIOp](), nil, 0, trackShapeI},
-	"local_keep_size":             {slices.Concat(onElemwise, onType[tensor.ARangeOp]()), of(onType[tensor.ShapeIOp](), onDimShuffle), 2, keepSize},
+	"local_keep_size":             {slices.Concat(onElemwise, onType[tensor.ARangeOp](), onType[tensor.MakeVectorOp]()), of(onType[tensor.ShapeIOp](), onDimShuffle), 2, keepSize},
 }
 
 var onDimShuffle, onReshape = onType[tensor.DimShuffleOp](), onType[tensor.ReshapeOp]()
@@ -66,7 +66,11 @@ func shuffled(v *variable, op tensor.DimShuffleOp) *variable {
 }
 
 func shapeToShapeI(c *rewrite.Context, n *apply) (result, error) {
-	return replace(c, n, tensor.MakeVector(tensor.ShapesOf(c.Graph()).Shape(n.Inputs()[0])...))
+	sizes := tensor.ShapesOf(c.Graph()).Shape(n.Inputs()[0])
+	if becomesFloat(n) {
+		sizes = mapped(sizes, kept)
+	}
+	return replace(c, n, tensor.MakeVector(sizes...))
 }
 
 func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
@@ -89,7 +93,7 @@ func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
 
 // isFree reports whether a size is known that may be another one in another run. Those of 0 and 1 are parts of types.
 func isFree(size *variable) bool {
-	n, ok := uniform(size)
+	n, ok := intOf(size)
 	return ok && n > 1
 }
 
@@ -120,7 +124,11 @@ func becomesFloat(n *apply) bool {
 			if isFloat(n.Out()) {
 				return true
 			}
-		case tensor.DimShuffleOp, tensor.ARangeOp:
+		case tensor.ShapeOp, tensor.MakeVectorOp, tensor.DimShuffleOp, tensor.ARangeOp:
+		case *tensor.SubtensorOp:
+			if isFloat(n.Out()) {
+				continue // of which the size is an index
+			}
 		default:
 			continue
 		}
@@ -131,8 +139,17 @@ func becomesFloat(n *apply) bool {
 	return false
 }
 
+// kept returns a size that is known as one of a constant without elements.
+func kept(size *variable) *variable {
+	if !isFree(size) {
+		return size
+	}
+	n, _ := intOf(size)
+	return tensor.ShapeI(tensor.Constant(array.New(array.Bool, n, 0)), 0)
+}
+
 // keepSize keeps a size that is known from becoming a number where floats are computed of it: rules make
-// of these what they make where the size is not known. It becomes the size of a constant without elements.
+// of these what they make where the size is not known.
 func keepSize(c *rewrite.Context, n *apply) (result, error) {
 	if !becomesFloat(n) {
 		return c.Miss("no float is computed of it"), nil
@@ -151,9 +168,7 @@ func keepSize(c *rewrite.Context, n *apply) (result, error) {
 		if !isFree(known) {
 			continue
 		}
-		k, _ := uniform(known)
-		in[i] = tensor.ShapeI(tensor.Constant(array.New(array.Bool, int(k), 0)), 0)
-		if order != nil {
+		if in[i] = kept(known); order != nil {
 			in[i] = tensor.DimShuffle(in[i], order...)
 		}
 		changed = true
