@@ -21,6 +21,7 @@ import (
 // 1e-6 moves outputs by several percent, in any engine. An optimized model rounds elsewhere, so it can't be
 // held to less than what the model itself does. Nor to more: how far an output moves is measured, and only
 // where it moves further than the tolerance, the difference may be as large.
+// Half floats move by one unit of their last place, which rounds each node anyway.
 const (
 	movement = 1e-6
 	// fewMoves tell whether a model is chaotic. One more draw of the same distribution, which the optimized
@@ -37,6 +38,7 @@ type spread struct {
 	rng    *rand.Rand
 	moves  int
 	what   string       // what is moved
+	by     float64      // how far at most
 	most   []difference // of each output; +Inf if its sizes change
 }
 
@@ -122,9 +124,17 @@ func (s *spread) moved(v any) any {
 		if !movable(v) {
 			return v
 		}
+		by := movement
+		switch v.DType() {
+		case array.Float16:
+			by = 0x1p-10
+		case array.BFloat16:
+			by = 0x1p-7
+		}
+		s.by = max(s.by, by)
 		a := v.Clone()
 		for i := range a.Len() {
-			a.SetFloat(i, a.Float(i)*(1+float64(movement*float64(2*s.rng.IntN(2)-1))))
+			a.SetFloat(i, a.Float(i)*(1+float64(by*float64(2*s.rng.IntN(2)-1))))
 		}
 		return a
 	case list:
@@ -142,14 +152,14 @@ func (s *spread) moveConstants(g *fgraph.FunctionGraph) error {
 	var pairs []fgraph.Replacement
 	for v := range g.Variables() {
 		x := ir.ValueOf(v)
-		if x == nil || x.Tensor == nil || x.Tensor.DataType != onnx.Float {
+		if x == nil || x.Tensor == nil || !slices.Contains([]onnx.DataType{onnx.Float, onnx.Float16, onnx.BFloat16}, x.Tensor.DataType) {
 			continue
 		}
 		a, err := lower.ArrayOf(x.Tensor, x.Dir())
 		if err != nil {
 			return err
 		}
-		t, err := lower.TensorOf("", s.moved(a).(*array.Array), onnx.Float)
+		t, err := lower.TensorOf("", s.moved(a).(*array.Array), x.Tensor.DataType)
 		if err != nil {
 			return err
 		}
@@ -174,5 +184,5 @@ func (s *spread) accepted(outputs []any) string {
 			parts = append(parts, fmt.Sprintf("output %d is off by %.2g %% of its norm, and moves by up to %.2g %%", i, 100*d.norm, 100*s.most[i].norm))
 		}
 	}
-	return fmt.Sprintf("%s when %s by %.0e (largest of %d)", strings.Join(parts, "; "), s.what, float64(movement), s.moves)
+	return fmt.Sprintf("%s when %s by %.0e (largest of %d)", strings.Join(parts, "; "), s.what, s.by, s.moves)
 }

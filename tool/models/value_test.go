@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -97,6 +98,24 @@ func TestDraw(t *testing.T) {
 		d := &drawing{rng: rand.New(rand.NewPCG(1, 2)), size: [2]int{7, 5}, symbols: make(map[string]int), left: 100}
 		if v, err := d.value(mustType(typ)); err == nil {
 			t.Errorf("%s: %v", typ, v)
+		}
+	}
+}
+
+// TestDrawSum: a symbol that is named a sum of others is one.
+func TestDrawSum(t *testing.T) {
+	d := &drawing{rng: rand.New(rand.NewPCG(1, 2)), size: [2]int{7, 5}, symbols: make(map[string]int), left: 10000}
+	for _, c := range []struct {
+		dims []string
+		want string
+	}{{[]string{"b", "past + new"}, "[7 10]"}, {[]string{"b", "new", "past"}, "[7 5 5]"}, {[]string{"past + new", "b + past + new", "past + 1"}, "[10 17 6]"}} {
+		var dims []ir.Dim
+		for _, name := range c.dims {
+			dims = append(dims, ir.Symbol(name))
+		}
+		v, err := d.value(ir.NewType(onnx.Float, dims...))
+		if err != nil || shapesOf(v) != c.want {
+			t.Errorf("%v: %v, %v, want %s", dims, shapesOf(v), err, c.want)
 		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strconv"
+	"strings"
 
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
@@ -203,7 +204,19 @@ func (d *drawing) sizeOf(dim ir.Dim, axis int) int {
 	d.unknown = true
 	symbol := dim.String()
 	if d.symbols[symbol] == 0 {
-		d.symbols[symbol] = cmp.Or(d.known[symbol], d.size[min(axis, 1)])
+		n := d.size[min(axis, 1)]
+		// Exporters name a sum so: "past_sequence_length + 1".
+		if name, _ := dim.Symbolic(); strings.Contains(name, " + ") {
+			n = 0
+			for part := range strings.SplitSeq(name, " + ") {
+				if number, err := strconv.Atoi(part); err == nil {
+					n += number
+				} else {
+					n += d.sizeOf(ir.Symbol(part), axis)
+				}
+			}
+		}
+		d.symbols[symbol] = cmp.Or(d.known[symbol], n)
 	}
 	return d.symbols[symbol]
 }
