@@ -204,7 +204,7 @@ var contribBlocked = func() []Operator {
 			if b.Op.Text("mode", "nearest") == "nearest" {
 				attributes = []*onnx.Attribute{String("mode", "nearest"), String("coordinate_transformation_mode", "asymmetric"), String("nearest_mode", "floor")}
 			}
-			return []variable{b.Do("Resize", b.x(0), nil, vectorOf(scales...), attributes)}
+			return []variable{b.Do("Resize", b.x(0), vectorOf(), vectorOf(scales...), attributes)}
 		}},
 	}
 	for _, pool := range []string{"MaxPool", "AveragePool", "GlobalMaxPool", "GlobalAveragePool"} {

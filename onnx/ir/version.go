@@ -80,7 +80,7 @@ var formsSince = map[string]map[string]int64{
 	"DepthToSpace": {"mode": 11}, "TopK": {"largest": 11, "sorted": 11},
 	"GRU": {"layout": 14}, "LSTM": {"layout": 14}, "RNN": {"layout": 14},
 	"QuantizeLinear": {"axis": 13, "saturate": 19, "block_size": 21, "output_dtype": 21}, "DequantizeLinear": {"axis": 13, "block_size": 21},
-	"Reshape": {"allowzero": 14}, "Resize": {"antialias": 18, "axes": 18, "keep_aspect_ratio_policy": 18},
+	"Reshape": {"allowzero": 14}, "Resize": {"coordinate_transformation_mode": 11, "antialias": 18, "axes": 18, "keep_aspect_ratio_policy": 18},
 	"ScatterElements": {"reduction": 16}, "ScatterND": {"reduction": 16},
 	"Shape": {"end": 15, "start": 15}, "Split": {"num_outputs": 18},
 }
@@ -125,10 +125,18 @@ func (op *Op) since() int64 {
 	n := Since(op.Type)
 	if forms := formsSince[op.Type]; forms != nil {
 		for _, b := range op.Attributes {
-			n = max(n, forms[b.Name])
+			if !idle(b) {
+				n = max(n, forms[b.Name])
+			}
 		}
 	}
 	return n
+}
+
+// idle reports whether an attribute of formsSince has the value that it has where it is left out, as far as other
+// operators leave such a one: those of blocks of channels have all attributes that a pool may have.
+func idle(a *onnx.Attribute) bool {
+	return a.Name == "ceil_mode" && a.Int == 0 || a.Name == "dilations" && !slices.ContainsFunc(a.Ints, func(n int64) bool { return n != 1 })
 }
 
 // version returns the version of ONNX's operators that graphs are written for: what they need, but at
@@ -372,6 +380,10 @@ func denormalize(op *Op, version int64, in []*fgraph.Variable) ([]*onnx.Attribut
 	}
 	m, ok := movedSince[op.Type]
 	if !ok || op.Domain != "" || op.Legacy != 0 || version >= m.version {
+		later := func(a *onnx.Attribute) bool { return version < formsSince[op.Type][a.Name] && idle(a) }
+		if op.Domain == "" && slices.ContainsFunc(op.Attributes, later) {
+			return slices.DeleteFunc(slices.Clone(op.Attributes), later), in, nil
+		}
 		return op.Attributes, in, nil
 	}
 	attributes := slices.Clone(op.Attributes)

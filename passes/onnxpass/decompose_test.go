@@ -4,11 +4,13 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/interp"
+	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/rewrite"
@@ -143,4 +145,49 @@ func shortly(list []*array.Array) string {
 		parts[i] = fmt.Sprintf("%v%v:%s", a.DType(), a.Shape(), parts[i])
 	}
 	return strings.Join(parts, "; ")
+}
+
+// TestDecomposeOld: parts of operators are written for the version of the model, also where a Softmax over several
+// dimensions is why it can't be raised.
+func TestDecomposeOld(t *testing.T) {
+	const blocked = "com.microsoft.nchwc"
+	for _, c := range []struct {
+		opset, want int64
+		op          string
+		attributes  []*onnx.Attribute
+		text        string
+	}{
+		{9, 9, "MaxPool", []*onnx.Attribute{ir.Ints("kernel_shape", 2, 2), ir.Int("ceil_mode", 0), ir.Ints("dilations", 1, 1)}, "[kernel_shape]"},
+		{9, 9, "AveragePool", []*onnx.Attribute{ir.Ints("kernel_shape", 2, 2), ir.Int("count_include_pad", 1), ir.Ints("dilations", 1, 1)}, "[count_include_pad kernel_shape]"},
+		{11, 11, "MaxPool", []*onnx.Attribute{ir.Ints("kernel_shape", 2, 2), ir.Int("ceil_mode", 1), ir.Ints("dilations", 1, 1)}, "[ceil_mode dilations kernel_shape]"},
+		{11, 11, "Upsample", []*onnx.Attribute{ir.Ints("scales", 1, 1, 2, 2)}, "[coordinate_transformation_mode mode nearest_mode]"},
+	} {
+		float := func(name string) *onnx.ValueInfo {
+			return &onnx.ValueInfo{Name: name, Type: &onnx.Type{Tensor: &onnx.TensorType{Elem: onnx.Float, Shape: &onnx.Shape{Dims: []*onnx.Dim{{}, {}, {}, {}}}}}}
+		}
+		m := &onnx.Model{IRVersion: 7, Opsets: []*onnx.Opset{{Version: c.opset}, {Domain: blocked, Version: 1}}, Graph: &onnx.Graph{
+			Inputs: []*onnx.ValueInfo{float("x")}, Outputs: []*onnx.ValueInfo{float("z")}, Nodes: []*onnx.Node{
+				{Domain: blocked, Op: c.op, Inputs: []string{"x"}, Outputs: []string{"y"}, Attributes: c.attributes},
+				{Op: "Softmax", Inputs: []string{"y"}, Outputs: []string{"z"}},
+			}}}
+		g, err := ir.Import(m, ir.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := (&rewrite.Equilibrium{Name: "test", Rules: named(t, "decompose")}).Apply(context.Background(), g, nil); err != nil {
+			t.Fatal(err)
+		}
+		out, err := ir.Export(g)
+		if err != nil {
+			t.Fatal(err)
+		}
+		n := out.Graph.Nodes[0]
+		var names []string
+		for _, a := range n.Attributes {
+			names = append(names, a.Name)
+		}
+		if got := fmt.Sprint(names); n.Domain != "" || out.Opsets[0].Version != c.want || got != c.text || slices.Contains(n.Inputs, "") {
+			t.Errorf("%s of version %d: %s of version %d with %s, inputs %q; want %s of version %d", c.op, c.opset, n.Op, out.Opsets[0].Version, got, n.Inputs, c.text, c.want)
+		}
+	}
 }
