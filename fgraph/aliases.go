@@ -313,18 +313,18 @@ func (al *aliases) overlap(u, v int32) bool {
 	}
 	r, whole := al.region(u)
 	if u == v {
-		return whole || !r.Empty()
+		return whole || !r.empty()
 	}
 	s, whole2 := al.region(v)
 	switch {
 	case whole && whole2:
 		return true
 	case whole:
-		return !s.Empty()
+		return !s.empty()
 	case whole2:
-		return !r.Empty()
+		return !r.empty()
 	}
-	return r.Overlaps(s)
+	return r.overlaps(s)
 }
 
 // destroy records that a overwrites its input i, which is v.

@@ -14,7 +14,7 @@ func consistent(g *FunctionGraph, destroyable func(*Variable) bool) error {
 		}
 		for _, al := range op.DestroyMap() {
 			v := d.inputs[al.Input]
-			if regionByDefinition(v).Empty() {
+			if regionByDefinition(v).empty() {
 				continue
 			}
 			if r := rootByDefinition(v); r.owner == nil && (r.IsConstant() || destroyable == nil || !destroyable(r)) {
@@ -81,7 +81,7 @@ func regionByDefinition(v *Variable) Region {
 }
 
 func sharedByDefinition(u, v *Variable) bool {
-	return u == v || rootByDefinition(u) == rootByDefinition(v) && regionByDefinition(u).Overlaps(regionByDefinition(v))
+	return u == v || rootByDefinition(u) == rootByDefinition(v) && regionByDefinition(u).overlaps(regionByDefinition(v))
 }
 
 // addReaders notes that d, which destroys v, follows all other applies that read the memory of v. An output

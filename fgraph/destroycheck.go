@@ -192,7 +192,7 @@ func (h *DestroyHandler) tooLate(a *Apply, d *destruction) error {
 func (h *DestroyHandler) validateMemory(r int32, d *destruction) error {
 	v := h.g.variables[d.v]
 	// Memory without elements can be overwritten by anybody.
-	if r, whole := h.aliases.region(d.v); !whole && r.Empty() {
+	if r, whole := h.aliases.region(d.v); !whole && r.empty() {
 		return nil
 	}
 	if err := h.claim(v); err != nil {

@@ -162,7 +162,7 @@ func (h *DestroyHandler) MayOverwrite(a *Apply, i int, op Op) bool {
 	// The two cheap answers first: memory without elements harms no one, and a value with a single
 	// client and no alias has no reader that could be late.
 	if e := h.aliases.known(v); e != nil {
-		if r, whole := h.aliases.region(v.id); !whole && r.Empty() {
+		if r, whole := h.aliases.region(v.id); !whole && r.empty() {
 			return true
 		}
 	} else if len(v.clients) == 1 {

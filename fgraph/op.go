@@ -90,11 +90,11 @@ type AliasTolerator interface {
 // A Region is the rectangle of rows [R0, R1) and columns [C0, C1).
 type Region struct{ R0, R1, C0, C1 int }
 
-// Empty reports whether the region has no cell.
-func (r Region) Empty() bool { return r.R0 >= r.R1 || r.C0 >= r.C1 }
+// empty reports whether the region has no cell.
+func (r Region) empty() bool { return r.R0 >= r.R1 || r.C0 >= r.C1 }
 
-// Overlaps reports whether the regions have a cell in common.
-func (r Region) Overlaps(s Region) bool {
+// overlaps reports whether the regions have a cell in common.
+func (r Region) overlaps(s Region) bool {
 	return max(r.R0, s.R0) < min(r.R1, s.R1) && max(r.C0, s.C0) < min(r.C1, s.C1)
 }
 

@@ -307,7 +307,7 @@ func TestPropertyMayOverwrite(t *testing.T) {
 				return false
 			}
 			r, whole := h.aliases.region(v.id)
-			return !whole && r.Empty()
+			return !whole && r.empty()
 		}
 		for _, a := range slices.Collect(m.g.Applies()) {
 			_, views := a.op.(Viewer)

@@ -14,7 +14,7 @@ type Culprit struct {
 	Pass, Rule string
 	// Node is the apply that the rule was shown, Before the replaced expression and After
 	// its replacement. They are empty for a change made as a whole.
-	Node, Before, After string
+	Node, before, After string
 	// Number counts the rewrites that were allowed up to this one, which is the last one with
 	// a [Budget] of that number. It is 0 if a pass is to blame.
 	Number int
@@ -25,12 +25,12 @@ func (c Culprit) String() string {
 	switch {
 	case c.Pass == "":
 		return "no pass"
-	case c.Before == "" && c.Rule == "":
+	case c.before == "" && c.Rule == "":
 		return "pass " + c.Pass
-	case c.Before == "":
+	case c.before == "":
 		return fgraph.Reason{Pass: c.Pass, Rule: c.Rule}.String()
 	}
-	return fmt.Sprintf("%v: %s -> %s", fgraph.Reason{Pass: c.Pass, Rule: c.Rule}, c.Before, c.After)
+	return fmt.Sprintf("%v: %s -> %s", fgraph.Reason{Pass: c.Pass, Rule: c.Rule}, c.before, c.After)
 }
 
 // Bisect finds a rewrite that makes a result wrong. The function right must be deterministic: it
@@ -105,7 +105,7 @@ func (b *bisection) run(rewrites, passes int) bool {
 		if e.Err != nil {
 			return
 		}
-		b.last = Culprit{Pass: e.Pass, Rule: e.Rule, Before: e.Before, After: e.After}
+		b.last = Culprit{Pass: e.Pass, Rule: e.Rule, before: e.Before, After: e.After}
 		if e.Apply != nil {
 			b.last.Node = e.Apply.String()
 		}

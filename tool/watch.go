@@ -16,7 +16,7 @@ import (
 
 // A Watch is what the flags for tracing and limiting the optimizer say. A nil Watch says nothing.
 type Watch struct {
-	Trace  string // passes and rules whose rewrites are printed
+	trace  string // passes and rules whose rewrites are printed
 	WhyNot string // the rule of which it is said why it does not fire
 	Most   int    // rewrites; negative for any number
 }
@@ -24,7 +24,7 @@ type Watch struct {
 // DeclareWatch declares the flags.
 func DeclareWatch(fs *flag.FlagSet) *Watch {
 	f := new(Watch)
-	fs.Var(&bareFlag{Value: &f.Trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules (comma-separated)")
+	fs.Var(&bareFlag{Value: &f.trace, Bare: "all"}, "trace", "Print every rewrite, or with --trace=NAMES those of these passes and rules (comma-separated)")
 	fs.StringVar(&f.WhyNot, "why-not", "", "Say why this rule does not fire; RULE@TEXT looks only at nodes that contain TEXT")
 	fs.IntVar(&f.Most, "max-rewrites", -1, "Stop after this many rewrites, unless negative; a decision about storage counts as one. Bisect over it to find a harmful rewrite")
 	return f
@@ -57,12 +57,12 @@ type miss struct {
 // Start returns the context for a run, and a function to call after it, which returns an error for
 // a name that no pass and no rule has.
 func (f *Watch) Start(ctx context.Context, c *Console, opt *optdb.Optimizer) (context.Context, func() error) {
-	if f == nil || f.Trace == "" && f.WhyNot == "" && f.Most < 0 {
+	if f == nil || f.trace == "" && f.WhyNot == "" && f.Most < 0 {
 		return ctx, func() error { return nil }
 	}
 	w := &watch{told: make(map[string]bool), index: make(map[miss]int)}
 	w.rule, w.at, _ = strings.Cut(f.WhyNot, "@")
-	w.names = strings.FieldsFunc(f.Trace, func(r rune) bool { return r == ',' || r == ' ' })
+	w.names = strings.FieldsFunc(f.trace, func(r rune) bool { return r == ',' || r == ' ' })
 	all := len(w.names) > 0 && w.names[0] == "all"
 	tell := rewrite.TraceTo(fileio.NewPlainWriter(c.Stderr))
 	// Names that made a rewrite are noted, so that the others can be reported at the end: such a

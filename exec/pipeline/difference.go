@@ -12,7 +12,7 @@ import (
 type Difference struct {
 	Norm     float64 // of the difference
 	Wanted   float64 // norm of what is wanted, without elements that are NaN or infinite
-	Elements int
+	elements int
 }
 
 const (
@@ -27,13 +27,13 @@ func (d Difference) Relative() float64 {
 	if d.Norm == 0 {
 		return 0
 	}
-	return d.Norm / max(d.Wanted, leastNorm*math.Sqrt(float64(d.Elements)))
+	return d.Norm / max(d.Wanted, leastNorm*math.Sqrt(float64(d.elements)))
 }
 
 // Agrees reports whether the norm of the difference is at most a tolerance times the wanted norm, plus
 // an absolute tolerance of 1e-6 for each element, added as squares. A NaN is not.
 func (d Difference) Agrees(tolerance float64) bool {
-	return d.Norm <= float64(tolerance*d.Wanted)+float64(absoluteTolerance*math.Sqrt(float64(d.Elements)))
+	return d.Norm <= float64(tolerance*d.Wanted)+float64(absoluteTolerance*math.Sqrt(float64(d.elements)))
 }
 
 // Compare returns the difference between two matrices. An element that is NaN or infinite in one of

@@ -59,7 +59,7 @@ func ExportLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Re
 	for k := range l.Chunks {
 		chunk := &l.Chunks[k]
 		if opt != nil {
-			if err := opt.Rewrite(ctx, chunk.Program.Graph, nil); err != nil {
+			if err := opt.Rewrite(ctx, chunk.program.Graph, nil); err != nil {
 				return nil, 0, fmt.Errorf("chunk %d: optimizing: %w", k+1, err)
 			}
 		}
@@ -75,7 +75,7 @@ func ExportLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Re
 			name := stateName(i)
 			o.Metadata = append(o.Metadata, entry("node."+name, nn.Nodes[t.Rows[0].Node].Name), entry("rows."+name, rowsText(rows)))
 		}
-		m, err := export.Model(chunk.Program, nn, o)
+		m, err := export.Model(chunk.program, nn, o)
 		if err != nil {
 			return nil, 0, err
 		}

@@ -29,7 +29,7 @@ type Loop struct {
 // A LoopChunk is the computation for a chunk.
 type LoopChunk struct {
 	Computation *computation.Computation // nil in a loop of divideLoop
-	Program     *lower.Program           // the values of the computation; nil in a loop of BuildLoop
+	program     *lower.Program           // the values of the computation; nil in a loop of BuildLoop
 	Request     *computation.Request     // without what is carried; times are those of an early chunk
 	Taken       []LoopCarry              // what it needs of earlier chunks
 	Given       []string                 // by number in Taken of the next chunk: the output for it
@@ -51,10 +51,10 @@ func BuildLoop(ctx context.Context, nn *nnet3.Nnet, requests [3]*computation.Req
 	}
 	for k := range l.Chunks {
 		chunk := &l.Chunks[k]
-		if chunk.Computation, err = emit(ctx, chunk.Program, opt); err != nil {
+		if chunk.Computation, err = emit(ctx, chunk.program, opt); err != nil {
 			return nil, fmt.Errorf("chunk %d: %w", k+1, err)
 		}
-		chunk.Program = nil
+		chunk.program = nil
 	}
 	return l, nil
 }
@@ -89,7 +89,7 @@ func divideLoop(nn *nnet3.Nnet, requests [3]*computation.Request) (*Loop, error)
 		if k >= l.Start && k < chain.Loop {
 			continue // the loop does the same
 		}
-		chunk := LoopChunk{Program: p, Request: requests[min(k, len(requests)-1)]}
+		chunk := LoopChunk{program: p, Request: requests[min(k, len(requests)-1)]}
 		for _, t := range taken[k] {
 			carry := LoopCarry{Node: carryName(t.Matrix), Cols: int(t.Cols)}
 			for _, r := range t.Rows {

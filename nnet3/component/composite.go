@@ -148,7 +148,7 @@ func initPart(cfg *ConfigLine, key string) (Component, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", key, err)
 	}
-	line.Rand, line.Open, line.MaxNumbers, line.Types = cfg.source(), cfg.Open, cfg.room(), cfg.Types
+	line.Rand, line.open, line.MaxNumbers, line.Types = cfg.source(), cfg.open, cfg.room(), cfg.Types
 	if line.MaxNumbers == 0 {
 		line.MaxNumbers = -1
 	}

@@ -25,8 +25,8 @@ type ConfigLine struct {
 	// Rand is the source of initial parameters. If it is nil, the first use creates one with a
 	// fixed seed.
 	Rand *rand.Rand
-	// Open opens a file named by a value, as in matrix=lda.mat. If it is nil, os.Open does.
-	Open func(name string) (io.ReadCloser, error)
+	// open opens a file named by a value, as in matrix=lda.mat. If it is nil, os.Open does.
+	open func(name string) (io.ReadCloser, error)
 	// Types makes the parts of composites. If it is nil, Kaldi does.
 	Types *Registry
 	// MaxNumbers limits the numbers (mostly parameters) that Init may allocate. 0 means 2²⁸;
@@ -397,7 +397,7 @@ func readFile[T any](c *ConfigLine, key string, read func(*kaldiio.Reader) (T, e
 	if !ok {
 		return v, false
 	}
-	open := c.Open
+	open := c.open
 	if open == nil {
 		open = func(name string) (io.ReadCloser, error) { return os.Open(name) }
 	}

@@ -155,7 +155,7 @@ func TestConfigFiles(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		line.Open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[name])), nil }
+		line.open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(files[name])), nil }
 		typ, _ := line.Value("type")
 		comp, _ := kaldi.New(typ)
 		err = Init(comp, line)
@@ -191,7 +191,7 @@ func FuzzParseConfigLine(f *testing.F) {
 			return
 		}
 		c.MaxNumbers = 1 << 20
-		c.Open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(name)), nil }
+		c.open = func(name string) (io.ReadCloser, error) { return io.NopCloser(strings.NewReader(name)), nil }
 		if used := alloctest.Bytes(func() { err = Init(comp, c) }); used > alloctest.Bound(len(text)) {
 			t.Errorf("%d bytes were allocated for %s", used, text)
 		}

@@ -55,7 +55,7 @@ func ContinueTable[T any](o *Opener, wspecifier string, write func(*Writer, T), 
 		return nil, nil, err
 	}
 	t := &TableWriter[T]{opener: o, spec: spec, write: write, outputs: []io.WriteCloser{archive, script},
-		archive: NewWriter(archive, !spec.Text), ends: []end{{archive: left.end, script: left.lines}}}
+		archive: NewWriter(archive, !spec.text), ends: []end{{archive: left.end, script: left.lines}}}
 	t.script = NewWriter(lastingScript[T]{t}, false)
 	t.archive.n, t.script.n = left.end, left.lines
 	t.stopWith(o.context())

@@ -270,7 +270,7 @@ func TestScriptLasts(t *testing.T) {
 		w.outputs[0].Close()
 		w.outputs[1].Close()
 		w.outputs[0], w.outputs[1] = archive, script
-		w.archive = NewWriter(archive, !w.spec.Text)
+		w.archive = NewWriter(archive, !w.spec.text)
 		const n = 5000
 		for i := range n {
 			if err := w.Write(fmt.Sprintf("key%05d", i), make([]float32, 1000)); err != nil {

@@ -79,7 +79,7 @@ func (t *TableLookup[T]) note() (err error) {
 
 // Lookup returns the object with the given key; ok is false if the table has none.
 func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
-	if t.spec.CalledSorted && key < t.asked {
+	if t.spec.calledSorted && key < t.asked {
 		return v, false, fmt.Errorf("option cs: key %s is asked for after %s: %w", fileio.Excerpt(key, 0), t.asked, ErrOrder)
 	}
 	t.asked = key
@@ -94,7 +94,7 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 		}
 		return v, err == nil, err
 	}
-	if t.spec.Sorted && t.spec.CalledSorted {
+	if t.spec.sorted && t.spec.calledSorted {
 		t.forget(key)
 	}
 	// The object was passed over on the way to another. Its error concerns who asks for it, once,
@@ -104,13 +104,13 @@ func (t *TableLookup[T]) Lookup(key string) (v T, ok bool, err error) {
 		return v, false, err
 	}
 	if v, ok = t.held[key]; ok {
-		if t.spec.Once {
+		if t.spec.once {
 			delete(t.held, key)
 		}
 		return v, true, nil
 	}
 	if at, ok := t.at[key]; ok {
-		if t.spec.Once {
+		if t.spec.once {
 			delete(t.at, key)
 		}
 		v, err = t.readAgain(key, at)
@@ -154,7 +154,7 @@ func (t *TableLookup[T]) forget(key string) {
 func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 	// In a sorted archive, a later key proves that this one is missing. Otherwise the whole rest
 	// must be read to know.
-	for !(t.spec.Sorted && t.last > key) {
+	for !(t.spec.sorted && t.last > key) {
 		if !t.list.Next() {
 			more, err := t.list.Skip()
 			if !more || t.list.Key() == key {
@@ -164,12 +164,12 @@ func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 			continue
 		}
 		k, v := t.list.Key(), t.list.Value()
-		if t.spec.Sorted && k < t.last {
+		if t.spec.sorted && k < t.last {
 			return none, false, fmt.Errorf("option s: key %s comes after %s in %s: %w", fileio.Excerpt(k, 0), t.last, t.spec.Name, ErrOrder)
 		}
 		t.last = k
 		if k == key {
-			if !t.spec.Once {
+			if !t.spec.once {
 				t.keep(k, v)
 			}
 			return v, true, nil
@@ -179,7 +179,7 @@ func (t *TableLookup[T]) readTo(key string) (none T, ok bool, err error) {
 			return none, false, fmt.Errorf("%s: key %s occurs twice: %w", fileio.Excerpt(t.spec.Name, 0), k, ErrCorrupt)
 		}
 		// With both promises no later call can ask for an earlier key.
-		if !(t.spec.Sorted && t.spec.CalledSorted && k < key) {
+		if !(t.spec.sorted && t.spec.calledSorted && k < key) {
 			t.keep(k, v)
 		}
 	}
@@ -192,7 +192,7 @@ func (t *TableLookup[T]) keep(key string, v T) {
 	} else {
 		t.held[key] = v
 	}
-	if t.spec.Sorted && t.spec.CalledSorted {
+	if t.spec.sorted && t.spec.calledSorted {
 		t.order = append(t.order, key)
 	}
 }

@@ -15,11 +15,11 @@ var ErrSpecifier = errors.New("malformed specifier")
 type Rspecifier struct {
 	Script       bool   // the table is a script (scp), not an archive (ark)
 	Name         string // of the archive or script, an rxfilename
-	Once         bool   // o: no key is looked up twice
+	once         bool   // o: no key is looked up twice
 	Permissive   bool   // p: objects that can't be read count as missing
-	Sorted       bool   // s: the keys are sorted
-	CalledSorted bool   // cs: keys are looked up in order
-	Background   bool   // bg: reading ahead is wanted
+	sorted       bool   // s: the keys are sorted
+	calledSorted bool   // cs: keys are looked up in order
+	background   bool   // bg: reading ahead is wanted
 }
 
 // ParseRspecifier parses an rspecifier. The error wraps ErrSpecifier.
@@ -29,7 +29,7 @@ func ParseRspecifier(text string) (Rspecifier, error) {
 		return Rspecifier{}, err
 	}
 	s := Rspecifier{Name: name}
-	flags := map[string]*bool{"o": &s.Once, "p": &s.Permissive, "s": &s.Sorted, "cs": &s.CalledSorted}
+	flags := map[string]*bool{"o": &s.once, "p": &s.Permissive, "s": &s.sorted, "cs": &s.calledSorted}
 	kinds := 0
 	for option := range strings.SplitSeq(options, ",") {
 		plain, negated := strings.CutPrefix(option, "n")
@@ -40,7 +40,7 @@ func ParseRspecifier(text string) (Rspecifier, error) {
 			kinds++
 			s.Script = option == "scp"
 		case option == "bg":
-			s.Background = true
+			s.background = true
 		case option == "b", option == "t": // Kaldi allows them here, where they mean nothing
 		default:
 			return Rspecifier{}, bad(fmt.Sprintf("unknown option %q (known: ark scp o no p np s ns cs ncs bg b t)", fileio.Excerpt(option, 0)))
@@ -58,9 +58,9 @@ type Wspecifier struct {
 	Script     string // a wxfilename, or, without an archive, the script that names the files; see HasScript
 	HasArchive bool
 	HasScript  bool
-	Text       bool // t: objects are written in text
-	Flush      bool // f: each object is flushed
-	Permissive bool // p: with a script alone, keys that it lacks are skipped
+	text       bool // t: objects are written in text
+	flush      bool // f: each object is flushed
+	permissive bool // p: with a script alone, keys that it lacks are skipped
 }
 
 // ParseWspecifier parses a wspecifier. The error wraps ErrSpecifier.
@@ -84,11 +84,11 @@ func ParseWspecifier(text string) (Wspecifier, error) {
 			}
 			s.HasScript = true
 		case "b", "t":
-			s.Text = option == "t"
+			s.text = option == "t"
 		case "f", "nf":
-			s.Flush = option == "f"
+			s.flush = option == "f"
 		case "p":
-			s.Permissive = true
+			s.permissive = true
 		default:
 			return fail(fmt.Sprintf("unknown option %q (known: ark scp b t f nf p)", fileio.Excerpt(option, 0)))
 		}

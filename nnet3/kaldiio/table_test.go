@@ -26,7 +26,7 @@ func TestParseRspecifier(t *testing.T) {
 		{"scp:a.scp", Rspecifier{Script: true, Name: "a.scp"}, true},
 		{"ark:-", Rspecifier{Name: "-"}, true},
 		{"ark:", Rspecifier{}, true},
-		{"o,s,cs,p,bg,scp:a", Rspecifier{Script: true, Name: "a", Once: true, Sorted: true, CalledSorted: true, Permissive: true, Background: true}, true},
+		{"o,s,cs,p,bg,scp:a", Rspecifier{Script: true, Name: "a", once: true, sorted: true, calledSorted: true, Permissive: true, background: true}, true},
 		{"ark,s,ns,t:a", Rspecifier{Name: "a"}, true},
 		{"ark:zcat a.gz |", Rspecifier{Name: "zcat a.gz |"}, true},
 		{"ark:C:/a:12", Rspecifier{Name: "C:/a:12"}, true},
@@ -51,9 +51,9 @@ func TestParseWspecifier(t *testing.T) {
 		ok   bool
 	}{
 		{"ark:a", Wspecifier{Archive: "a", HasArchive: true}, true},
-		{"ark,t:-", Wspecifier{Archive: "-", HasArchive: true, Text: true}, true},
-		{"ark,scp,f:a,b", Wspecifier{Archive: "a", Script: "b", HasArchive: true, HasScript: true, Flush: true}, true},
-		{"scp,p:b", Wspecifier{Script: "b", HasScript: true, Permissive: true}, true},
+		{"ark,t:-", Wspecifier{Archive: "-", HasArchive: true, text: true}, true},
+		{"ark,scp,f:a,b", Wspecifier{Archive: "a", Script: "b", HasArchive: true, HasScript: true, flush: true}, true},
+		{"scp,p:b", Wspecifier{Script: "b", HasScript: true, permissive: true}, true},
 		{"ark,scp:a", Wspecifier{}, false},
 		{"ark,scp:a,a", Wspecifier{}, false},
 		{"scp,ark:a,b", Wspecifier{}, false},

@@ -65,7 +65,7 @@ func NewTableWriter[T any](o *Opener, wspecifier string, write func(*Writer, T))
 	if spec.HasScript && (spec.Archive == "" || spec.Archive == "-" || strings.HasPrefix(spec.Archive, "|")) {
 		return nil, fmt.Errorf("wspecifier %q: a script can't point into an archive that is not a file: %w", fileio.Excerpt(wspecifier, 0), ErrSpecifier)
 	}
-	if t.archive, err = t.open(spec.Archive, !spec.Text); err != nil {
+	if t.archive, err = t.open(spec.Archive, !spec.text); err != nil {
 		return nil, err
 	}
 	if spec.HasScript {
@@ -144,14 +144,14 @@ func (t *TableWriter[T]) Write(key string, v T) error {
 		t.objects--
 		return err
 	}
-	if t.err = w.Err(); t.spec.Flush {
+	if t.err = w.Err(); t.spec.flush {
 		t.err = w.Flush()
 	}
 	if t.script == nil {
 		line = ""
 	} else if t.err == nil {
 		t.script.Raw(line)
-		if t.err = t.script.Err(); t.spec.Flush {
+		if t.err = t.script.Err(); t.spec.flush {
 			t.err = t.script.Flush()
 		}
 	}
@@ -198,7 +198,7 @@ func (s lastingScript[T]) Write(p []byte) (int, error) {
 		return 0, err
 	}
 	if f, ok := t.outputs[0].(interface{ Sync() error }); ok && t.opener.context().Err() == nil && !t.opener.hasty {
-		if now := time.Now(); !t.spec.Flush || now.Sub(t.synced) > time.Second {
+		if now := time.Now(); !t.spec.flush || now.Sub(t.synced) > time.Second {
 			if err := fileio.Sync(f); err != nil {
 				return 0, err
 			}
@@ -301,7 +301,7 @@ func (t *TableWriter[T]) rewriteScript(ends []end) bool {
 func (t *TableWriter[T]) writeFile(key string, v T) error {
 	name, ok := t.names[key]
 	if !ok {
-		if t.spec.Permissive {
+		if t.spec.permissive {
 			t.whole++
 			return nil
 		}
@@ -310,7 +310,7 @@ func (t *TableWriter[T]) writeFile(key string, v T) error {
 	}
 	var failed error
 	err := t.opener.WriteOutput(name, func(f io.Writer) error {
-		w := NewWriter(f, !t.spec.Text)
+		w := NewWriter(f, !t.spec.text)
 		w.Header()
 		t.write(w, v)
 		failed = w.failed

@@ -80,7 +80,7 @@ func TestFullDisk(t *testing.T) {
 			w.outputs[i] = d
 			return d
 		}
-		w.archive = NewWriter(on(0, archive, disk), !w.spec.Text)
+		w.archive = NewWriter(on(0, archive, disk), !w.spec.text)
 		if w.script != nil {
 			other := disk
 			if c.script > 0 {

@@ -11,7 +11,7 @@ import (
 
 func drawBox(t *rapid.T) box {
 	b := box{Rect: drawRect(t, "rect"), t0: rapid.Int32Range(0, 9).Draw(t, "t0")}
-	if b.Empty() {
+	if b.empty() {
 		b.Rect = Rect{b.R0, b.R0 + 1, b.C0, b.C0 + 1}
 	}
 	b.t1 = rapid.Int32Range(b.t0, 9).Draw(t, "t1")

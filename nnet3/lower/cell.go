@@ -66,7 +66,7 @@ func (g *grid) at(i, j int) int32 { return int32(i*(len(g.cols)-1) + j) }
 func (s *Storage) makeCells(n int32) {
 	v := &s.values[n]
 	full := Rect{0, v.rows, 0, v.cols}
-	if full.Empty() {
+	if full.empty() {
 		return
 	}
 	// The edges separate elements of the value that differ in their readers or in the terms that

@@ -129,7 +129,7 @@ func (o Propagate) DestroyMap() []fgraph.Alias {
 type Backprop struct {
 	Component
 	Precomputed        *computation.PrecomputedIndexesInfo
-	HasX, HasY, HasDX  bool
+	hasX, HasY, HasDX  bool
 	UsesMemo, HasState bool
 	ModelUpdate        bool
 	// Accumulate makes dx the sum with another input. The component must be one that adds.
@@ -151,7 +151,7 @@ func (o Backprop) HashOp() uint64 { return uint64(o.hash().add(o.Instance)) }
 // InputDeriv returns the number of the input that holds dy.
 func (o Backprop) InputDeriv() int {
 	n := 0
-	if o.HasX {
+	if o.hasX {
 		n++
 	}
 	if o.HasY {
@@ -197,7 +197,7 @@ func (o Backprop) Operations(a *fgraph.Apply) int64 {
 		return 0
 	}
 	in := 0
-	if o.HasX {
+	if o.hasX {
 		in = rowCount(a.Inputs(), 0)
 	}
 	if o.HasDX {

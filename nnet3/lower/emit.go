@@ -388,7 +388,7 @@ func (e *emission) backprop(a *fgraph.Apply, op Backprop) {
 		return sub
 	}
 	var x, y, dx, memo int32
-	if op.HasX {
+	if op.hasX {
 		x = next()
 	}
 	if op.HasY {

@@ -272,7 +272,7 @@ func (w *writtenRows) add(i int) bool {
 		}
 		w.note(p, t)
 	}
-	p.hull, p.terms = p.hull.Union(d), append(p.terms, i)
+	p.hull, p.terms = p.hull.union(d), append(p.terms, i)
 	return true
 }
 
@@ -311,7 +311,7 @@ func (e *emission) withoutGaps(k groupKey, members []int) []int {
 		last, end := first+1, rows(order[first]).R1
 		for last < len(order) {
 			next := rows(order[last])
-			if gap := (Rect{end, next.R0, k.col, k.col + k.cols}); !gap.Empty() && !passable(gap, e.pending[order[last]].event) {
+			if gap := (Rect{end, next.R0, k.col, k.col + k.cols}); !gap.empty() && !passable(gap, e.pending[order[last]].event) {
 				break
 			}
 			end = max(end, next.R1)

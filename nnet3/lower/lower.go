@@ -221,7 +221,7 @@ func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties,
 	for i, sub := range subs {
 		if sub != 0 && slices.Index(subs, sub) == i {
 			_, r := l.view(sub)
-			sum += r.Area()
+			sum += r.area()
 		}
 	}
 	l.prog.largestOp = max(l.prog.largestOp, sum)

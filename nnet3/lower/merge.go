@@ -96,7 +96,7 @@ func (t *transaction) merge(a, b, dr, dc, k int32) bool {
 func (s *Storage) fits(m *merge) bool {
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	moved := from.rect.Shift(m.dr, m.dc)
-	union := into.rect.Union(moved)
+	union := into.rect.union(moved)
 	switch {
 	// Without Extend a base never grows beyond its largest member. A matrix that the caller owns
 	// must have exactly the size of its value, so it may neither grow nor move within a larger one;
@@ -117,17 +117,17 @@ func (t *transaction) affords(m *merge) bool {
 	s := t.s
 	into, from := &s.bases[m.into], &s.bases[m.from]
 	first, last := min(into.first, from.first), max(into.last, from.last)
-	union := into.rect.Union(from.rect.Shift(m.dr, m.dc))
+	union := into.rect.union(from.rect.Shift(m.dr, m.dc))
 	if union == into.rect && first == into.first && last == into.last {
 		// This is the usual case of a part that is placed inside the whole.
 		return true // one base less is the only change
 	}
 	s.book(m.from, -1)
-	bytes := 4 * union.Area()
+	bytes := 4 * union.area()
 	if first == into.first && last == into.last {
 		// The life stays, so one addition of the difference does, in place of a removal and an
 		// addition: each costs a walk up the tree of peaks.
-		bytes -= 4 * into.rect.Area() // in one step
+		bytes -= 4 * into.rect.area() // in one step
 	} else {
 		s.book(m.into, -1)
 		defer s.book(m.into, 1)
@@ -333,7 +333,7 @@ func (t *transaction) finish(m *merge) {
 	}
 	m.before = *into
 	into.members = append(into.members, from.members...)
-	into.rect = into.rect.Union(from.rect.Shift(m.dr, m.dc))
+	into.rect = into.rect.union(from.rect.Shift(m.dr, m.dc))
 	into.exact, into.given, into.span = max(into.exact, from.exact), max(into.given, from.given), into.span || from.span
 	into.weight += from.weight
 	into.tree = m.tree

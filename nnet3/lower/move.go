@@ -301,7 +301,7 @@ func (e *emission) zeroRows(n int32, f *filled, a, b int, lo, hi int32) {
 
 func (e *emission) zero(n int32, rects []Rect) {
 	for _, r := range rects {
-		if !r.Empty() {
+		if !r.empty() {
 			e.setConst(e.view(n, r), 0)
 		}
 	}

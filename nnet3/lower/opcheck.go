@@ -212,7 +212,7 @@ func (c *applyCheck) propagate(op Propagate) {
 
 func (c *applyCheck) backprop(op Backprop) {
 	in := int32(-1)
-	if op.HasX {
+	if op.hasX {
 		in = c.matrix(c.input(), "the input value", op.C.InputDim())
 	}
 	var y *fgraph.Variable

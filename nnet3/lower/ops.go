@@ -309,11 +309,11 @@ func (r Rect) Rows() int32 { return r.R1 - r.R0 }
 // Cols returns the number of columns.
 func (r Rect) Cols() int32 { return r.C1 - r.C0 }
 
-// Area returns the number of elements.
-func (r Rect) Area() int64 { return int64(r.R1-r.R0) * int64(r.C1-r.C0) }
+// area returns the number of elements.
+func (r Rect) area() int64 { return int64(r.R1-r.R0) * int64(r.C1-r.C0) }
 
-// Empty reports whether the rectangle holds no element.
-func (r Rect) Empty() bool { return r.R0 >= r.R1 || r.C0 >= r.C1 }
+// empty reports whether the rectangle holds no element.
+func (r Rect) empty() bool { return r.R0 >= r.R1 || r.C0 >= r.C1 }
 
 // intersect returns the common part of two rectangles.
 func (r Rect) intersect(s Rect) Rect {
@@ -331,8 +331,8 @@ func (r Rect) Contains(s Rect) bool {
 // Shift returns the rectangle moved down by dr and right by dc.
 func (r Rect) Shift(dr, dc int32) Rect { return Rect{r.R0 + dr, r.R1 + dr, r.C0 + dc, r.C1 + dc} }
 
-// Union returns the bounding rectangle of both.
-func (r Rect) Union(s Rect) Rect {
+// union returns the bounding rectangle of both.
+func (r Rect) union(s Rect) Rect {
 	return Rect{min(r.R0, s.R0), max(r.R1, s.R1), min(r.C0, s.C0), max(r.C1, s.C1)}
 }
 

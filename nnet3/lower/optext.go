@@ -45,7 +45,7 @@ func (o *Propagate) flags() []namedFlag {
 }
 
 func (o *Backprop) flags() []namedFlag {
-	return []namedFlag{{"x", &o.HasX}, {"y", &o.HasY}, {"dx", &o.HasDX}, {"memo", &o.UsesMemo}, {"state", &o.HasState},
+	return []namedFlag{{"x", &o.hasX}, {"y", &o.HasY}, {"dx", &o.HasDX}, {"memo", &o.UsesMemo}, {"state", &o.HasState},
 		{"update", &o.ModelUpdate}, {"accumulate", &o.Accumulate}, {"inplace", &o.InPlace}}
 }
 

@@ -284,7 +284,7 @@ func (t *transaction) affordsAll(lo, hi int) bool {
 		from := &s.bases[m.from]
 		from.mark = s.epoch
 		t.book(m.from, -1)
-		union = union.Union(from.rect.Shift(m.dr, m.dc))
+		union = union.union(from.rect.Shift(m.dr, m.dc))
 		first, last = min(first, from.first), max(last, from.last)
 	}
 	// The base of the value neither grows nor lives longer. Merging then only frees memory.
@@ -294,8 +294,8 @@ func (t *transaction) affordsAll(lo, hi int) bool {
 		return true
 	}
 	t.book(dst.base, -1)
-	t.books = append(t.books, booking{first, last, 4 * union.Area()})
-	s.peak.add(first, last, 4*union.Area())
+	t.books = append(t.books, booking{first, last, 4 * union.area()})
+	s.peak.add(first, last, 4*union.area())
 	above := s.peak.max() > t.budget
 	s.unbook(t.books)
 	if !above {
@@ -335,6 +335,6 @@ func (s *Storage) unbook(books []booking) {
 // book is Storage.book with a record in t.books.
 func (t *transaction) book(b int32, sign int64) {
 	p := &t.s.bases[b]
-	t.books = append(t.books, booking{p.first, p.last, sign * 4 * p.rect.Area()})
+	t.books = append(t.books, booking{p.first, p.last, sign * 4 * p.rect.area()})
 	t.s.book(b, sign)
 }

@@ -70,7 +70,7 @@ func (l *lowering) backprop(cmd *computation.Command) {
 	comp := l.component(cmd.Component())
 	op := Backprop{
 		Component: comp, Precomputed: l.precomputed(cmd.Precomputed()),
-		HasX: cmd.Input() != 0, HasY: cmd.Output() != 0, HasDX: cmd.InputDeriv() != 0, UsesMemo: cmd.Memo() > 0,
+		hasX: cmd.Input() != 0, HasY: cmd.Output() != 0, HasDX: cmd.InputDeriv() != 0, UsesMemo: cmd.Memo() > 0,
 		ModelUpdate: cmd.Type == computation.Backprop,
 	}
 	updates := op.ModelUpdate && l.c.NeedModelDerivative && comp.has(component.Updatable)

@@ -207,7 +207,7 @@ func (s *Storage) reuseCost(o, b int32) (cost int64, ok bool) {
 	// larger size. What both would have taken by themselves is saved. The difference in bytes times
 	// events is what may later push the peak up, even if it doesn't now.
 	after := int64(rows) * int64(cols) * int64(p.last-q.first+1)
-	before := int64(q.rows)*int64(q.cols)*int64(q.last-q.first+1) + p.rect.Area()*int64(p.last-p.first+1)
+	before := int64(q.rows)*int64(q.cols)*int64(q.last-q.first+1) + p.rect.area()*int64(p.last-p.first+1)
 	return after - before, true
 }
 
@@ -286,7 +286,7 @@ func (s *Storage) leastCost(k, b int32) int64 {
 		return math.MinInt64 // it may cost nothing
 	}
 	area := int64(max(q.rows, p.rect.Rows())) * int64(max(q.cols, p.rect.Cols()))
-	return area*int64(p.last-q.last+1) - int64(q.rows)*int64(q.cols) - p.rect.Area()*int64(p.last-p.first+1)
+	return area*int64(p.last-q.last+1) - int64(q.rows)*int64(q.cols) - p.rect.area()*int64(p.last-p.first+1)
 }
 
 // Counts counts the matrices of the plan that are allocated rather than handed in, those among them

@@ -275,7 +275,7 @@ func (s *Storage) constraints() {
 			// The values of a Backprop at the input side of the component are x and dx, those at
 			// the output side y and dy.
 			x := 0
-			if op.HasX {
+			if op.hasX {
 				x = 1
 			}
 			s.span(a.Inputs()[:x], op.has(component.InputContiguous))
@@ -326,7 +326,7 @@ func (s *Storage) settle(n int32) error {
 		if i == 0 {
 			b.rect, b.first, b.last = place, v.done, v.done
 		}
-		b.rect = b.rect.Union(place)
+		b.rect = b.rect.union(place)
 		b.weight += int32(1 + len(v.grid.cells) + len(v.reads) + int(v.terms[1]-v.terms[0]))
 		b.span = b.span || v.span
 		if v.exact {
@@ -361,5 +361,5 @@ func (s *Storage) settle(n int32) error {
 // book adds (sign 1) or removes (sign -1) the base's bytes during its life.
 func (s *Storage) book(b int32, sign int64) {
 	p := &s.bases[b]
-	s.peak.add(p.first, p.last, sign*4*p.rect.Area())
+	s.peak.add(p.first, p.last, sign*4*p.rect.area())
 }

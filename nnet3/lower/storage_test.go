@@ -258,7 +258,7 @@ func (d *storageDriver) verify(when string) {
 			fail("base %d lives from %d to %d, not %d to %d", b, first, last, p.first, p.last)
 		}
 		for e := max(p.first, 0); e <= p.last; e++ {
-			bytes[e] += 4 * p.rect.Area()
+			bytes[e] += 4 * p.rect.area()
 		}
 		d.demands(int32(b), fail)
 	}
@@ -372,7 +372,7 @@ func (d *storageDriver) demands(b int32, fail func(string, ...any)) {
 			fail("value %d lives in base %d, not in %d", n, v.base, b)
 		}
 		at := s.place(n)
-		union = union.Union(at)
+		union = union.union(at)
 		weight += int32(1+len(v.grid.cells)+len(v.reads)) + v.terms[1] - v.terms[0]
 		span = span || v.span
 		if v.exact && at != p.rect {

@@ -130,7 +130,7 @@ func hullOf(list []element, at func(element) (int32, int32)) Rect {
 	hull := Rect{r, r + 1, c, c + 1}
 	for _, e := range list {
 		r, c := at(e)
-		hull = hull.Union(Rect{r, r + 1, c, c + 1})
+		hull = hull.union(Rect{r, r + 1, c, c + 1})
 	}
 	return hull
 }

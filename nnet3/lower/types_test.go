@@ -31,19 +31,19 @@ func TestRect(t *testing.T) {
 				common++
 			}
 		}
-		if a.Area() != int64(len(x)) || a.Empty() != (len(x) == 0) || int64(a.Rows())*int64(a.Cols()) != a.Area() {
-			t.Fatalf("%v: area %d, empty %v, %d elements", a, a.Area(), a.Empty(), len(x))
+		if a.area() != int64(len(x)) || a.empty() != (len(x) == 0) || int64(a.Rows())*int64(a.Cols()) != a.area() {
+			t.Fatalf("%v: area %d, empty %v, %d elements", a, a.area(), a.empty(), len(x))
 		}
-		if i := a.intersect(b); len(cellsOf(i)) != common || i.Empty() != (common == 0) {
+		if i := a.intersect(b); len(cellsOf(i)) != common || i.empty() != (common == 0) {
 			t.Fatalf("%v and %v: %v, %d elements in common", a, b, i, common)
 		}
-		if !a.Empty() && !b.Empty() && a.Overlaps(b) != (common > 0) {
+		if !a.empty() && !b.empty() && a.Overlaps(b) != (common > 0) {
 			t.Fatalf("%v overlaps %v: %v, %d elements in common", a, b, a.Overlaps(b), common)
 		}
-		if !b.Empty() && a.Contains(b) != (common == len(y)) {
+		if !b.empty() && a.Contains(b) != (common == len(y)) {
 			t.Fatalf("%v contains %v: %v", a, b, a.Contains(b))
 		}
-		u := a.Union(b)
+		u := a.union(b)
 		for _, set := range []map[[2]int32]bool{x, y} {
 			for c := range set {
 				if !u.Contains(Rect{c[0], c[0] + 1, c[1], c[1] + 1}) {
@@ -51,7 +51,7 @@ func TestRect(t *testing.T) {
 				}
 			}
 		}
-		if !a.Empty() && !b.Empty() && u.Area() > 0 && (u.R0 != min(a.R0, b.R0) || u.C1 != max(a.C1, b.C1)) {
+		if !a.empty() && !b.empty() && u.area() > 0 && (u.R0 != min(a.R0, b.R0) || u.C1 != max(a.C1, b.C1)) {
 			t.Fatalf("the union %v of %v and %v is too large", u, a, b)
 		}
 		if s := a.Shift(2, -1).Shift(-2, 1); s != a {

@@ -32,7 +32,7 @@ type driver struct{ pass Pass }
 // Kind says that rules are shared: most are also those of an equilibrium, and who names one there
 // does not ask for saturation.
 func (driver) Kind() optdb.Kind {
-	return optdb.Kind{Name: "SaturationDB", Class: Class, Rules: true, Shared: true, CheckRule: Check}
+	return optdb.Kind{Name: "SaturationDB", Class: profile.ClassSaturation, Rules: true, Shared: true, CheckRule: Check}
 }
 
 func (d driver) Compile(rules []rewrite.NodeRewriter) (optdb.Driver, error) {

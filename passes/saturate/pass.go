@@ -57,12 +57,9 @@ func (p *Pass) With(rules []rewrite.NodeRewriter) Pass {
 	return c
 }
 
-// Class is the class of a pass in a profile.
-const Class = profile.ClassSaturation
-
 // Describe describes the pass.
 func (p *Pass) Describe() rewrite.Description {
-	return rewrite.Description{Name: p.Name, Class: Class, Doc: "collects what rules say about the graph, and takes the cheapest form"}
+	return rewrite.Description{Name: p.Name, Class: profile.ClassSaturation, Doc: "collects what rules say about the graph, and takes the cheapest form"}
 }
 
 // Situate returns the pass for a place in a sequence.
@@ -85,7 +82,7 @@ func (p *Pass) Apply(ctx context.Context, g *fgraph.FunctionGraph, rec *profile.
 	}
 	// A saturation changes the graph at its end, by one replacement of all roots at a time, so it
 	// is a global pass: checked, counted and undone as a whole.
-	global := rewrite.Global{Name: p.Name, Class: Class, Fn: func(ctx context.Context, h *rewrite.Handle) error {
+	global := rewrite.Global{Name: p.Name, Class: profile.ClassSaturation, Fn: func(ctx context.Context, h *rewrite.Handle) error {
 		s := run{p: &c, h: h}
 		return s.do(ctx)
 	}}

@@ -26,9 +26,9 @@ const (
 // UnsafeNaN is the tag of rules that change results where something is NaN or infinite, perhaps because an argument is zero.
 const UnsafeNaN = "unsafe_nan"
 
-// Overflow is the tag of rules that change results where a float overflows or an integer wraps
+// overflow is the tag of rules that change results where a float overflows or an integer wraps
 // around: log(1 + exp(1000)) is infinite, softplus(1000) is 1000.
-const Overflow = "overflow"
+const overflow = "overflow"
 
 // A Local is a local rewrite, the groups that it belongs to, and its tags besides those of its
 // groups.
@@ -36,7 +36,7 @@ type Local struct {
 	Rule   rewrite.NodeRewriter
 	Groups Group
 	Tags   []string
-	Family string // the file of the rule, without its extension
+	family string // the file of the rule, without its extension
 }
 
 // Rules returns the local rewrites. The order is the one in which a driver asks the rules of a

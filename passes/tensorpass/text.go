@@ -59,7 +59,7 @@ func textRules(family string, code goRules) []Local {
 		if err != nil {
 			panic(fmt.Errorf("%s:%d: %w", name, r.Line, err))
 		}
-		locals[i] = Local{Groups: groups, Tags: r.Tags, Family: family}
+		locals[i] = Local{Groups: groups, Tags: r.Tags, family: family}
 		if f, ok := code[r.Name]; ok && r.Go != "" {
 			locals[i].Rule = rewrite.Rule{Name: r.Name, Doc: r.Doc, Reason: r.Go, On: f.on, Inputs: f.of, Depth: f.depth, Fn: f.fn}
 			used++

@@ -36,9 +36,9 @@ type Definition struct {
 	// arguments have the type of the tensors beside them.
 	Function func(in ...*fgraph.Variable) (*fgraph.Variable, error)
 
-	// Is reports whether an op is one of the name, with whichever parameters. It lets patterns
+	// is reports whether an op is one of the name, with whichever parameters. It lets patterns
 	// capture them: (Clip{p} x). It may be missing.
-	Is func(op fgraph.Op) bool
+	is func(op fgraph.Op) bool
 
 	examples []tensor.Op
 }
@@ -46,7 +46,7 @@ type Definition struct {
 // Define returns the definition of ops that have one name, and of which each prints in its own
 // way, such as Cube and Cube{inplace}.
 func Define(ops ...tensor.Op) Definition {
-	d := Definition{examples: ops, Is: func(o fgraph.Op) bool {
+	d := Definition{examples: ops, is: func(o fgraph.Op) bool {
 		return slices.ContainsFunc(ops, func(op tensor.Op) bool { return fgraph.OpsEqual(op, o) })
 	}, Op: func(params []string) (tensor.Op, bool) {
 		text := ""
@@ -148,8 +148,8 @@ func (l *Language) add(d Definition) error {
 		return nil
 	}
 	l.ops[d.Name] = d.Op
-	if d.Is != nil {
-		l.is[d.Name] = d.Is
+	if d.is != nil {
+		l.is[d.Name] = d.is
 	}
 	// Graphs are written to files by these names, so what is printed has to be read as the same op.
 	for _, op := range d.examples {

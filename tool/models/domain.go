@@ -22,15 +22,15 @@ import (
 	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
-// Domain returns what the machine that checks rules knows of nodes of ONNX. The names of a pattern
+// newDomain returns what the machine that checks rules knows of nodes of ONNX. The names of a pattern
 // are tensors of small shapes, some of whose sizes only the run knows, and constants.
-func Domain(o Options) rulecheck.Domain {
+func newDomain(o Options) rulecheck.Domain {
 	o = o.complete()
 	w := rulecheck.World{
 		Rules:    onnxpass.Vocabulary(o.Operators),
 		Params:   paramsOf,
 		Random:   random,
-		Evaluate: World(ir.NewSource(o.Operators), nil, o.lowering("", nil)).(world).Evaluate,
+		Evaluate: newWorld(ir.NewSource(o.Operators), nil, o.lowering("", nil)).(world).Evaluate,
 		Compare:  compareArrays,
 		Smaller:  smaller,
 		Parse: func(c rulecheck.Case) [][]*fgraph.Variable {
@@ -79,7 +79,7 @@ func (o Options) domain(types string) (rulecheck.Domain, error) {
 	if types != "" {
 		return nil, tool.Usagef("--vars has no meaning for rules for ONNX's nodes")
 	}
-	return Domain(o), nil
+	return newDomain(o), nil
 }
 
 type domain struct {

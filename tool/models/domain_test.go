@@ -16,7 +16,7 @@ func TestDefaultDomain(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		r, err := rulecheck.Check(t.Context(), Domain(Options{}), pattern.Rule{Name: "rule", Cases: []pattern.Rewrite{rewrite}}, rulecheck.Options{})
+		r, err := rulecheck.Check(t.Context(), newDomain(Options{}), pattern.Rule{Name: "rule", Cases: []pattern.Rewrite{rewrite}}, rulecheck.Options{})
 		if err != nil || r.Class != want {
 			t.Errorf("%s: %v, %v", text, r, err)
 		}

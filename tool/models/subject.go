@@ -255,7 +255,7 @@ func (s *opened) subject(c *tool.Console) (*tool.Subject, error) {
 		return nil, err
 	}
 	source := ir.SourceOf(g)
-	sub := &tool.Subject{Dialect: s.text(source), Optimizer: s.opt, World: World(source, s.text(source), s.lowering(source.Dir, nil)), Write: write, Typed: new(view.Input)}
+	sub := &tool.Subject{Dialect: s.text(source), Optimizer: s.opt, World: newWorld(source, s.text(source), s.lowering(source.Dir, nil)), Write: write, Typed: new(view.Input)}
 	sub.SetGraphs([]*fgraph.FunctionGraph{g})
 	for _, n := range s.notes() {
 		sub.File.Set(n.Name, n.Text)
@@ -327,7 +327,7 @@ func (s *opened) failed(ctx context.Context, c *tool.Console, err error) error {
 		return err
 	}
 	source := ir.SourceOf(g)
-	cas := &repro.Case{World: World(source, s.text(source), s.lowering(source.Dir, nil)), Build: s.passes.Optimizer, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
+	cas := &repro.Case{World: newWorld(source, s.text(source), s.lowering(source.Dir, nil)), Build: s.passes.Optimizer, Graph: g, Query: s.opt.Query(), Notes: s.notes()}
 	s.passes.Added().Note(cas)
 	return tool.Reproducing(ctx, c, err, cas)
 }
@@ -338,7 +338,7 @@ func (o Options) world(_ *tool.Console, name string, head *graphfile.File) (repr
 	if file == noModel {
 		s := ir.NewSource(o.Operators)
 		s.Evaluator = lower.Evaluator{Options: o.lowering("", nil).Options}
-		return World(s, o.text(nil), o.lowering("", nil)), nil
+		return newWorld(s, o.text(nil), o.lowering("", nil)), nil
 	}
 	if !filepath.IsAbs(file) {
 		file = filepath.Join(filepath.Dir(name), file)
@@ -367,7 +367,7 @@ func (o Options) world(_ *tool.Console, name string, head *graphfile.File) (repr
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	s := ir.SourceOf(g)
-	return World(s, o.text(s), o.lowering(s.Dir, nil)), nil
+	return newWorld(s, o.text(s), o.lowering(s.Dir, nil)), nil
 }
 
 // profile optimizes a model, and runs it if there are runs: then the graph of tensors is optimized as well.

@@ -14,7 +14,7 @@ import (
 
 // TestValueTexts: values of all kinds are read as they were written.
 func TestValueTexts(t *testing.T) {
-	w := World(ir.NewSource(ir.Standard()), Options{}.complete().text(nil), session.Options{}).(world)
+	w := newWorld(ir.NewSource(ir.Standard()), Options{}.complete().text(nil), session.Options{}).(world)
 	floats, empty := array.Of([]float32{1, -2.5, float32(math.Inf(1)), 0}, 2, 2), array.New(array.Float32, 0, 3)
 	many := array.Full(array.Float32, 0.1, 40, 3)
 	for _, c := range []struct {

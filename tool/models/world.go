@@ -23,10 +23,10 @@ import (
 // tolerance is the relative difference that rounding may explain.
 const tolerance = 1e-4
 
-// World returns the world of the graphs of a model: they are lowered to graphs of tensors and run.
+// newWorld returns the world of the graphs of a model: they are lowered to graphs of tensors and run.
 // Values are arrays, and those of the types in value.go. source may be that of no model. What Evaluate runs is
 // part of the tensor.Work of its context.
-func World(source *ir.Source, d graphfile.Dialect, o session.Options) repro.World {
+func newWorld(source *ir.Source, d graphfile.Dialect, o session.Options) repro.World {
 	return world{source, d, o}
 }
 

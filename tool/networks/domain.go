@@ -20,11 +20,11 @@ import (
 	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
-// Domain returns what the machine that checks rules knows of networks. The names of patterns are
+// newDomain returns what the machine that checks rules knows of networks. The names of patterns are
 // matrices of a few small sizes. The ops are those of a network in test mode that has the simple
 // components of the registry (by default component.Kaldi) that can be made of a line such as
 // "dim=3", with random parameters, and blocks and assembled matrices that fit the sizes.
-func Domain(types *component.Registry) (rulecheck.Domain, error) {
+func newDomain(types *component.Registry) (rulecheck.Domain, error) {
 	types = cmp.Or(types, component.Kaldi())
 	nn, ops := sampleNetwork(types)
 	base, err := lower.Lower(computation.New(), nn)
@@ -68,7 +68,7 @@ func (o *Options) domain(types string) (rulecheck.Domain, error) {
 	if types != "" {
 		return nil, tool.Usagef("--vars has no meaning for rules for networks, whose matrices have no declared types")
 	}
-	return Domain(o.Components)
+	return newDomain(o.Components)
 }
 
 // membersOf returns those of some ops that belong to a family.

@@ -13,7 +13,7 @@ import (
 // no more of them.
 const (
 	DefaultDraws = 32
-	DefaultTime  = time.Second
+	defaultTime  = time.Second
 )
 
 // A Sampler knows how many random inputs are worth comparing. By default, they are DefaultDraws.
@@ -90,7 +90,7 @@ func (d Draws) limits(c *Case) (most int, limit time.Duration) {
 			most = s.Draws(c.Graph)
 		}
 		if limit == 0 {
-			limit = DefaultTime
+			limit = defaultTime
 		}
 	}
 	return max(most, 1), limit

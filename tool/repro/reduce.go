@@ -26,7 +26,7 @@ type ReduceOptions struct {
 type Progress struct {
 	Runs                     int
 	Applies, Inputs, Outputs int
-	Query                    string
+	query                    string
 }
 
 // Reduce returns a case that is as small as possible and fails in the same way as c: the same kind
@@ -146,7 +146,7 @@ func (r *reducer) fails(c Case) bool {
 func (r *reducer) tell() {
 	if r.opts.Progress != nil {
 		g := r.best.Graph
-		r.opts.Progress(Progress{Runs: r.runs, Applies: g.NumApplies(), Inputs: len(g.Inputs()), Outputs: len(g.Outputs()), Query: r.best.Query.String()})
+		r.opts.Progress(Progress{Runs: r.runs, Applies: g.NumApplies(), Inputs: len(g.Inputs()), Outputs: len(g.Outputs()), query: r.best.Query.String()})
 	}
 }
 

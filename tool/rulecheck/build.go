@@ -66,7 +66,7 @@ func (b *builder) build(e pattern.Expr, t *Tape) (in *Instance, err error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Instance{Graph: g, Constants: b.consts, Choices: slices.Clone(t.choices[:t.at])}, nil
+	return &Instance{Graph: g, Constants: b.consts, choices: slices.Clone(t.choices[:t.at])}, nil
 }
 
 // expr makes a part of a pattern.

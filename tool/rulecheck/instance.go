@@ -15,8 +15,8 @@ type Instance struct {
 	Graph *fgraph.FunctionGraph
 	// Constants are those that replace names.
 	Constants []*fgraph.Variable
-	// Choices made the expression; nil if it was not drawn.
-	Choices []int
+	// choices made the expression; nil if it was not drawn.
+	choices []int
 	// Left are the variables that the rule replaces, and Right what replaces each.
 	Left, Right []*fgraph.Variable
 }
@@ -50,15 +50,15 @@ func (in *Instance) fireAt(c *rewrite.Context, r rewrite.NodeRewriter, root *fgr
 // the last of these. Choices get strictly smaller in their order, so this terminates.
 func Simplify(in *Instance, again func(choices []int) *Instance, keep func(*Instance) bool) {
 	next := func() *Instance {
-		for k, choice := range in.Choices {
+		for k, choice := range in.choices {
 			for _, to := range []int{0, 1, choice / 2} {
 				if to >= choice {
 					continue
 				}
-				choices := slices.Clone(in.Choices)
+				choices := slices.Clone(in.choices)
 				choices[k] = to
 				simpler := again(choices)
-				if simpler == nil || cmp.Or(len(simpler.Choices)-len(in.Choices), slices.Compare(simpler.Choices, in.Choices)) >= 0 {
+				if simpler == nil || cmp.Or(len(simpler.choices)-len(in.choices), slices.Compare(simpler.choices, in.choices)) >= 0 {
 					continue
 				}
 				if keep(simpler) {

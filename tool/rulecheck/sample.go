@@ -116,7 +116,7 @@ func (s *sampler) attempt(t *Tape) bool {
 		return false
 	}
 	// Tapes that differ only behind the last choice that was read make the same expression.
-	key := fmt.Sprint(in.Choices)
+	key := fmt.Sprint(in.choices)
 	if s.seen[key] {
 		return false
 	}
@@ -124,7 +124,7 @@ func (s *sampler) attempt(t *Tape) bool {
 		return false
 	}
 	s.seen[key] = true
-	s.good = append(s.good, in.Choices)
+	s.good = append(s.good, in.choices)
 	s.fires++
 	if len(s.checker.fired) < maxKept && in.Left[0] == in.Graph.Outputs()[0] {
 		s.checker.fired = append(s.checker.fired, fired{in.Left[0], in.Right[0]})

@@ -195,7 +195,7 @@ func (j *worldJudge) Compare(in *Instance, again func([]int) *Instance) bool {
 		j.tried++
 		// Of several examples of a class, that of the fewest choices is kept: it is made smaller
 		// only if it is shown.
-		if old := j.found[class]; class != Exact && (old == nil || old.text == "" && len(in.Choices) < len(old.in.Choices)) {
+		if old := j.found[class]; class != Exact && (old == nil || old.text == "" && len(in.choices) < len(old.in.choices)) {
 			j.found[class] = &worldFinding{in: in, values: values, again: again}
 		}
 		if len(values) == 0 {
