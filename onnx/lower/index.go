@@ -118,7 +118,6 @@ var indexing = map[string]func(c *call) []*value{
 func (c *call) gather(x variable, axis int) variable {
 	dims := c.dims(x)
 	indexes := c.index(c.x(1), dims[axis])
-	n := ndim(indexes)
 	// The indexed dimension comes first, and the new ones go back to its place.
 	first := tensor.MoveAxes(x, []int{axis}, []int{0})
 	at := c.dims(c.x(1))
@@ -126,13 +125,10 @@ func (c *call) gather(x variable, axis int) variable {
 	dims = slices.Delete(slices.Clone(dims), axis, axis+1)
 	y = c.reshapeTo(y, append(at, dims...))
 	var from, to []int
-	for i := range n {
+	for i := range at {
 		from, to = append(from, i), append(to, axis+i)
 	}
-	if n > 0 {
-		return tensor.MoveAxes(y, from, to)
-	}
-	return c.reshapeTo(y, dims)
+	return tensor.MoveAxes(y, from, to)
 }
 
 // index makes indexes that count from the end count from the beginning.

@@ -306,8 +306,11 @@ func (c *call) computed() *value {
 	return nil
 }
 
-// reshapeTo gives a tensor another shape.
+// reshapeTo gives a tensor a shape.
 func (c *call) reshapeTo(v *fgraph.Variable, dims []ir.Dim) *fgraph.Variable {
+	if !unsized(v) && slices.Equal(dims, c.dims(v)) {
+		return v
+	}
 	c.failIf(len(dims) > array.MaxDims, "%w: %d dimensions", ErrUnsupported, len(dims))
 	y := tensor.Reshape(v, c.scalars(dims)...)
 	if c.open != nil {
