@@ -134,6 +134,9 @@ func (c *call) gather(x variable, axis int) variable {
 // index makes indexes that count from the end count from the beginning.
 func (c *call) index(v variable, n ir.Dim) variable {
 	v = tensor.Cast(v, array.Int64)
+	if tensor.Nonnegative(v) {
+		return v
+	}
 	count := tensor.PadLeft(c.size(n), ndim(v))
 	if k, ok := n.Number(); ok {
 		count = number(float64(k), v)
