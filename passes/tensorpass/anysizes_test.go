@@ -36,7 +36,7 @@ func TestAnySizesBits(t *testing.T) {
 	for _, text := range []string{
 		"sqr(sqrt(x.shape[0]))", "log(sqrt(x.shape[0]))*x", "x**x.shape[0]", "X**(X.shape[0]*X.shape[1])", "x.shape[0]**x",
 		"x*(x.shape[0] > 3)", "sum(switch(X.shape[1] > 3, 0.1, x))/x.shape[0]", "log1p(x) + (x.shape[0] - 3)", "x*(x.shape[0] - 3)",
-		"X/arange(X.shape[1])", "x*sum(arange(x.shape[0])/7)/x.shape[0]",
+		"X/arange(X.shape[1])", "x*prod(arange(x.shape[0]))", "sqrt(x.shape[0])**7", "x*sum(arange(x.shape[0])/7)/x.shape[0]",
 		"dot(X[-3:-2], Y)", "dot(F[:2:2], f)", "dot(Y[:, 1:2].T, X.T)", "dot(X, Y[:, :1])", "X[:1] + dot(Y[1:2, :], X)",
 		"sum(X[:2:2], axis=0)", "mean(F[:2:2], axis=0)",
 	} {

@@ -49,8 +49,8 @@ func foldConstants(g Group) transform {
 			return c.Miss("the op does not want to be folded"), nil
 		case g < Uncanonicalize && isSize(n.Out()):
 			return c.Miss("a size is not a number yet"), nil
-		case g == Uncanonicalize && isExponent(n.Out()):
-			return c.Miss("a power of a size is not multiplied out"), nil
+		case g == Uncanonicalize && (isExponent(n.Out()) || elem(n.Out(), array.Pow) != nil):
+			return c.Miss("a size is no exponent to multiply out, and a power of one is not another number"), nil
 		case !late && sinks(n):
 			return c.Miss("a product or quotient is about to move into the switch"), nil
 		case destroys(op):

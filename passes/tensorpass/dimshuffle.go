@@ -125,7 +125,7 @@ func becomesFloat(n *apply) bool {
 				return true
 			}
 		case tensor.ShapeOp, tensor.MakeVectorOp, tensor.DimShuffleOp, tensor.ARangeOp:
-		case *tensor.SubtensorOp:
+		case *tensor.SubtensorOp, tensor.Reduce:
 			if isFloat(n.Out()) {
 				continue // of which the size is an index
 			}
