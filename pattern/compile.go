@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 )
 
 // Mistakes in rules that are syntactically correct.
@@ -370,10 +371,7 @@ func (c *compiler) number(e Expr, numbers map[string]int) int {
 	case *Call:
 		// The key holds the numbers of the arguments, not their keys: keys within keys would make
 		// the work quadratic in the depth, and exponential if they were quoted.
-		args := make([]int, len(e.Args))
-		for i, a := range e.Args {
-			args[i] = c.number(a, numbers)
-		}
+		args := lists.Map(e.Args, func(a Expr) int { return c.number(a, numbers) })
 		if op, _, ok := c.operator(e.Op); ok && op.Commutes {
 			slices.Sort(args)
 		}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -13,10 +14,7 @@ import (
 func OpSub(from, to fgraph.Op, list ...Option) rewrite.Rule {
 	r := opRule(from, fmt.Sprintf("%s -> %s", from, to), list, func(c *rewrite.Context, n *fgraph.Apply) (rewrite.Result, error) {
 		outs := n.Outputs()
-		types := make([]fgraph.Type, len(outs))
-		for i, v := range outs {
-			types[i] = v.Type()
-		}
+		types := lists.Map(outs, func(v *fgraph.Variable) fgraph.Type { return v.Type() })
 		return rewrite.Result{Outputs: fgraph.NewApply(to, n.Inputs(), types...).Outputs()}, nil
 	})
 	r.Destroys = fgraph.Destroys(to)

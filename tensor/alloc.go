@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -142,10 +143,7 @@ type allocEmptyOp struct{ DType array.DType }
 
 // AllocEmpty returns a tensor of the given sizes with undefined elements.
 func AllocEmpty(dtype array.DType, dims ...*fgraph.Variable) *fgraph.Variable {
-	in := make([]*fgraph.Variable, len(dims))
-	for i, d := range dims {
-		in[i] = AsSize("AllocEmpty", d)
-	}
+	in := lists.Map(dims, func(d *fgraph.Variable) *fgraph.Variable { return AsSize("AllocEmpty", d) })
 	return MustApply(AllocEmptyOp{DType: dtype}, in...)
 }
 

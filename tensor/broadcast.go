@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -84,11 +85,7 @@ func pad(in []*fgraph.Variable) []*fgraph.Variable {
 	if len(in) == 0 || alike && TypeOf(in[0]).NDim() == most {
 		return in
 	}
-	out := make([]*fgraph.Variable, len(in))
-	for i, v := range in {
-		out[i] = PadLeft(v, most)
-	}
-	return out
+	return lists.Map(in, func(v *fgraph.Variable) *fgraph.Variable { return PadLeft(v, most) })
 }
 
 // PadLeft returns v with new dimensions of size 1 in front, so that it has ndim of them.

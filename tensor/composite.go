@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -162,10 +163,7 @@ func unfused(v *fgraph.Variable) *fgraph.Variable {
 			values = append(values, Constant(x.Constant))
 			continue
 		}
-		args := make([]*fgraph.Variable, len(x.Args))
-		for i, k := range x.Args {
-			args[i] = values[k]
-		}
+		args := lists.Map(x.Args, func(k int32) *fgraph.Variable { return values[k] })
 		e := OpFor(x.Op)
 		if x.Op == array.Cast {
 			e = Elemwise{Op: x.Op, To: x.Type}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -106,10 +107,7 @@ func cost(a *fgraph.Apply) float64 {
 // elemwiseWork returns what an element of an element-wise op takes. A power with a known exponent
 // becomes multiplications, roots and inverses.
 func elemwiseWork(op array.Opcode, in []*fgraph.Variable) int {
-	types := make([]array.DType, len(in))
-	for i, v := range in {
-		types[i] = TypeOf(v).DType()
-	}
+	types := lists.Map(in, func(v *fgraph.Variable) array.DType { return TypeOf(v).DType() })
 	compute, _, ok := op.Types(types...)
 	if !ok {
 		compute = types[0]

@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -122,20 +123,13 @@ func (e Elemwise) Compile(a *fgraph.Apply) (Kernel, error) {
 }
 
 func dtypesOf(vars []*fgraph.Variable) []array.DType {
-	types := make([]array.DType, len(vars))
-	for i, v := range vars {
-		types[i] = TypeOf(v).DType()
-	}
-	return types
+	return lists.Map(vars, func(v *fgraph.Variable) array.DType { return TypeOf(v).DType() })
 }
 
 // elementwise returns the kernel of a program. For each output, inplace is the input that it
 // overwrites, as in Elemwise.
 func elementwise(a *fgraph.Apply, p *array.Program, inplace []int8) Kernel {
-	specs := make([]spec, len(a.Inputs()))
-	for i, v := range a.Inputs() {
-		specs[i] = TypeOf(v).h.Value()
-	}
+	specs := lists.Map(a.Inputs(), func(v *fgraph.Variable) spec { return TypeOf(v).h.Value() })
 	op := a.Op()
 	return func(ws *array.Workspace, in, out []*array.Array) error {
 		var shape [array.MaxDims]int

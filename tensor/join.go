@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
@@ -160,10 +161,7 @@ func MakeVector(xs ...*fgraph.Variable) *fgraph.Variable {
 		types := dtypesOf(xs)
 		op.DType = array.Upcast(types[0], types[1:]...)
 	}
-	in := make([]*fgraph.Variable, len(xs))
-	for i, x := range xs {
-		in[i] = castConstant(x, op.DType)
-	}
+	in := lists.Map(xs, func(x *fgraph.Variable) *fgraph.Variable { return castConstant(x, op.DType) })
 	return MustApply(op, in...)
 }
 

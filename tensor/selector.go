@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -119,11 +120,7 @@ func constantPositions(mask *array.Array) []*fgraph.Variable {
 	if err := ws.NonzeroTo(out, mask); err != nil {
 		panic(&Error{"index", -1, err.Error()})
 	}
-	list := make([]*fgraph.Variable, len(out))
-	for d, a := range out {
-		list[d] = Constant(a.Clone())
-	}
-	return list
+	return lists.Map(out, func(a *array.Array) *fgraph.Variable { return Constant(a.Clone()) })
 }
 
 // sameShape reports whether two tensors are seen to have the same shape, because element-wise ops

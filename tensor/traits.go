@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -175,10 +176,7 @@ func Fold(ctx context.Context, a *fgraph.Apply) ([]*array.Array, error) {
 	if err != nil {
 		return nil, err
 	}
-	in := make([]*array.Array, len(a.Inputs()))
-	for i, v := range a.Inputs() {
-		in[i] = ConstantOf(v)
-	}
+	in := lists.Map(a.Inputs(), ConstantOf)
 	out, err := Run(a, k, &array.Workspace{MaxBytes: 1 << 28, Context: ctx}, in)
 	if err != nil {
 		return nil, err

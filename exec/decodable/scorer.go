@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -229,10 +230,7 @@ func newOutputScale(priors []float32, scale float32, exp bool, cols int) (output
 	if len(priors) != cols {
 		return o, fmt.Errorf("%w: %d priors for %d columns of output", ErrOptions, len(priors), cols)
 	}
-	o.offset = make([]float32, len(priors))
-	for i, p := range priors {
-		o.offset[i] = -float32(elementary.Log(float64(p)))
-	}
+	o.offset = lists.Map(priors, func(p float32) float32 { return -float32(elementary.Log(float64(p))) })
 	return o, nil
 }
 

@@ -3,6 +3,7 @@ package compile
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
@@ -213,9 +214,6 @@ func singleSource(list []location) (sub int32, rows []int32, ok bool) {
 	if sub < 0 {
 		return none, nil, false
 	}
-	rows = make([]int32, len(list))
-	for i, at := range list {
-		rows[i] = at[1]
-	}
+	rows = lists.Map(list, func(at location) int32 { return at[1] })
 	return sub, rows, true
 }

@@ -1,6 +1,9 @@
 package component
 
-import "slices"
+import (
+	"github.com/nnopt/nnopt/internal/lists"
+	"slices"
+)
 
 // Express returns count, sum and sum of squares.
 func (c *statisticsExtractionComponent) Express(f *Formula, a Operands) Term {
@@ -8,10 +11,7 @@ func (c *statisticsExtractionComponent) Express(f *Formula, a Operands) Term {
 	if !ok {
 		return f.misfit(c)
 	}
-	counts := make([]float32, len(sets))
-	for i, s := range sets {
-		counts[i] = float32(len(s))
-	}
+	counts := lists.Map(sets, func(s []int32) float32 { return float32(len(s)) })
 	parts := []Term{f.Constant(counts, len(counts), 1), f.SumSets(a.X, 0, sets)}
 	if c.includeVariance {
 		parts = append(parts, f.SumSets(f.Binary(OpMultiply, a.X, a.X), 0, sets))

@@ -10,6 +10,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/internal/fileio"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/index"
 )
 
@@ -167,11 +168,9 @@ func (in *jsonRequest) listed(req *Request, _ *NetworkInfo) error {
 		return fmt.Errorf("outputs: %w", plainJSON(err))
 	}
 	convert := func(list jsonSpecifications) []IoSpecification {
-		specs := make([]IoSpecification, len(list))
-		for i, s := range list {
-			specs[i] = IoSpecification{Name: s.Name, HasDeriv: s.HasDeriv, Indexes: s.Indexes}
-		}
-		return specs
+		return lists.Map(list, func(s jsonSpecification) IoSpecification {
+			return IoSpecification{Name: s.Name, HasDeriv: s.HasDeriv, Indexes: s.Indexes}
+		})
 	}
 	req.Inputs, req.Outputs = convert(in.Inputs), convert(outputs)
 	return nil

@@ -1,6 +1,9 @@
 package lower
 
-import "slices"
+import (
+	"github.com/nnopt/nnopt/internal/lists"
+	"slices"
+)
 
 // A RowPair sends row Src of an input to row Dst of a result.
 type RowPair struct{ Dst, Src int32 }
@@ -154,10 +157,7 @@ func (t *Term) shiftRows(dst, src int32) {
 		return
 	}
 	// Terms share lists of rows, as parts of one list do, so a list never changes.
-	rows := make([]RowPair, len(t.Rows))
-	for i, p := range t.Rows {
-		rows[i] = RowPair{p.Dst + dst, p.Src + src}
-	}
+	rows := lists.Map(t.Rows, func(p RowPair) RowPair { return RowPair{p.Dst + dst, p.Src + src} })
 	t.Rows = rows
 }
 

@@ -5,6 +5,7 @@ import (
 	"errors"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -31,10 +32,7 @@ func (p *Pass) Equal(ctx context.Context, g *fgraph.FunctionGraph, given map[str
 		return nil, err
 	}
 	outs := g.Outputs()
-	nodes := make([]egraph.Node, len(outs))
-	for i, v := range outs {
-		nodes[i] = b.variable(v)
-	}
+	nodes := lists.Map(outs, b.variable)
 	same := func(i int) bool {
 		x, y := b.g.Class(nodes[i]), b.g.Class(nodes[i+1])
 		return x == y || given != nil && b.bounds[x].alike(b.bounds[y])

@@ -4,6 +4,7 @@ import (
 	"context"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 )
 
@@ -193,10 +194,7 @@ func (x *builder) make(c egraph.Class, n egraph.Node) {
 
 // newApply returns an apply with other inputs of the same types.
 func newApply(a *fgraph.Apply, inputs []*fgraph.Variable) *fgraph.Apply {
-	types := make([]fgraph.Type, len(a.Outputs()))
-	for i, v := range a.Outputs() {
-		types[i] = v.Type()
-	}
+	types := lists.Map(a.Outputs(), func(v *fgraph.Variable) fgraph.Type { return v.Type() })
 	b := fgraph.NewApply(a.Op(), inputs, types...)
 	b.SetOrigin(a.Origin())
 	return b

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -58,10 +59,9 @@ func (t *trials) try(ctx context.Context, f *candidate) (float64, error) {
 	// have counterparts and the latter are copied.
 	g, m := t.s.h.Graph().Clone()
 	c := copier{m: m, made: make(map[*fgraph.Variable]*fgraph.Variable)}
-	moved := make([]fgraph.Replacement, len(f.pairs))
-	for i, p := range f.pairs {
-		moved[i] = fgraph.Replacement{Old: m.Of(p.Old), New: c.copy(p.New)}
-	}
+	moved := lists.Map(f.pairs, func(p fgraph.Replacement) fgraph.Replacement {
+		return fgraph.Replacement{Old: m.Of(p.Old), New: c.copy(p.New)}
+	})
 	cost := math.Inf(1)
 	if err := g.ReplaceAllValidate(moved, nil, fgraph.Reason{Pass: t.s.p.Name}); err == nil {
 		if cost, err = t.finally(ctx, g); err != nil {

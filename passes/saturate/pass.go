@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
@@ -181,11 +182,7 @@ func (s *run) stalled() func(*egraph.Graph) bool {
 
 // roots returns the classes of what must be computed.
 func (s *run) roots() []egraph.Class {
-	roots := make([]egraph.Class, len(s.in.roots))
-	for i, v := range s.in.roots {
-		roots[i] = s.b.g.Class(s.b.nodes[v])
-	}
-	return roots
+	return lists.Map(s.in.roots, func(v *fgraph.Variable) egraph.Class { return s.b.g.Class(s.b.nodes[v]) })
 }
 
 // replacements pairs variables with what replaces them.

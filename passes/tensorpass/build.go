@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -104,10 +105,7 @@ func castTo(v *variable, dtype array.DType) *variable {
 // float32s must not be rounded, and a function of small integers must not be that of a float16 where it
 // was that of a bfloat16.
 func mapAs(dtype array.DType, op array.Opcode, args ...*variable) *variable {
-	types := make([]array.DType, len(args))
-	for i, v := range args {
-		types[i] = dtypeOf(v)
-	}
+	types := lists.Map(args, dtypeOf)
 	compute, _, ok := op.Types(types...)
 	if both := array.Upcast(compute, dtype); ok && both != compute && (both == dtype || array.Upcast(dtype, types...) == dtype) {
 		args = slices.Clone(args)
@@ -171,11 +169,7 @@ func without(list []*variable, i int) []*variable { return slices.Delete(slices.
 
 // mapped returns the variables that f makes of those in a list.
 func mapped(list []*variable, f func(*variable) *variable) []*variable {
-	out := make([]*variable, len(list))
-	for i, v := range list {
-		out[i] = f(v)
-	}
-	return out
+	return lists.Map(list, f)
 }
 
 // partition divides a list into the variables that f accepts, and the others.

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -245,11 +246,7 @@ func (z *canonizer) calculate(num, den []*variable, out *variable) *array.Array 
 // fold is calculate for constants of one element each. It returns nil if an argument is anything else.
 func (z *canonizer) fold(dtype array.DType, num, den []*variable) *array.Array {
 	data := func(list []*variable) []*array.Array {
-		all := make([]*array.Array, len(list))
-		for i, v := range list {
-			all[i] = tensor.ConstantOf(v)
-		}
-		return all
+		return lists.Map(list, tensor.ConstantOf)
 	}
 	total, ok := array.Fold(z.main, dtype, z.neutral, data(num))
 	if !ok || len(den) == 0 {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -270,11 +271,7 @@ func (l *layouts) apart(a *apply, op tensor.ConvTransposeOp) *variable {
 
 // ints returns constants.
 func ints(list []int) []*variable {
-	vars := make([]*variable, len(list))
-	for i, n := range list {
-		vars[i] = tensor.Int(n)
-	}
-	return vars
+	return lists.Map(list, tensor.Int)
 }
 
 // repeated moves the channels of what repeats positions: of a Reshape of an Alloc of a DimShuffle that

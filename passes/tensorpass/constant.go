@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -158,10 +159,7 @@ func upcastConstantInputs(c *rewrite.Context, n *apply) (result, error) {
 	if folds(op, n.Out()) {
 		return c.Miss("a canonizer is about to fold the constants"), nil
 	}
-	types := make([]array.DType, len(n.Inputs()))
-	for i, v := range n.Inputs() {
-		types[i] = dtypeOf(v)
-	}
+	types := lists.Map(n.Inputs(), dtypeOf)
 	to, _, _ := op.Types(types...)
 	in := slices.Clone(n.Inputs())
 	changed := false

@@ -3,6 +3,7 @@ package tensorpass
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 )
@@ -106,10 +107,7 @@ func attemptDistribution(old *variable, num, den []*variable, out *variable) (su
 	if !changed {
 		return nil, nil, nil, false
 	}
-	products := make([]*variable, len(pairs))
-	for i, p := range pairs {
-		products[i] = mulCanonizer.join(p.num, p.den, out)
-	}
+	products := lists.Map(pairs, func(p pair) *variable { return mulCanonizer.join(p.num, p.den, out) })
 	return addCanonizer.join(products[:len(pos)], products[len(pos):], out), num, den, true
 }
 

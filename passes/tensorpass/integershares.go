@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -40,10 +41,7 @@ func (t *trial) shares(ctx context.Context, products, draw int) ([][]float64, er
 			}
 		}
 	}
-	list := make([][]float64, len(t.seen))
-	for i, v := range t.seen {
-		list[i] = shares[v.ID()]
-	}
+	list := lists.Map(t.seen, func(v *variable) []float64 { return shares[v.ID()] })
 	return list, nil
 }
 

@@ -5,6 +5,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -82,11 +83,7 @@ type goRule struct {
 
 // on returns the tracks of element-wise operations.
 func on(ops ...array.Opcode) []rewrite.Track {
-	tracks := make([]rewrite.Track, len(ops))
-	for i, o := range ops {
-		tracks[i] = rewrite.TrackOp(tensor.OpFor(o))
-	}
-	return tracks
+	return lists.Map(ops, func(o array.Opcode) rewrite.Track { return rewrite.TrackOp(tensor.OpFor(o)) })
 }
 
 // onType returns the track of a Go type of ops.

@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/interp"
 	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -155,11 +156,7 @@ func (t *trial) compute(ctx context.Context, inputs []*array.Array) (*world, err
 
 // results returns the compared values.
 func (t *trial) results(w *world) []*array.Array {
-	list := make([]*array.Array, len(t.seen))
-	for i, v := range t.seen {
-		list[i] = w.Of(v)
-	}
-	return list
+	return lists.Map(t.seen, w.Of)
 }
 
 // after returns the inputs of a draw, of which some may be what the draw before it has made.

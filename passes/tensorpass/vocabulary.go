@@ -8,6 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -74,10 +75,7 @@ func mapLike(like *variable, e tensor.Elemwise, in []*variable) *variable {
 	if e != tensor.OpFor(e.Op) || e.Op == array.Switch || e.Op == array.Second {
 		return tensor.MapOp(e, in...)
 	}
-	types := make([]array.DType, len(in))
-	for i, v := range in {
-		types[i] = dtypeOf(v)
-	}
+	types := lists.Map(in, dtypeOf)
 	_, test, _ := e.Op.Types(array.Float64)
 	if compute, result, ok := e.Op.Types(types...); ok && compute == result && test != array.Bool && !(compute.IsFloat() && neverRounds(e.Op)) {
 		return computeAs(like, e.Op, in...)

@@ -7,6 +7,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/kernel/elementary"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -216,10 +217,7 @@ func (g *Generator) compute(v *variable) (*array.Array, bool) {
 
 // apply computes an apply of known inputs, and reports whether to keep it.
 func (g *Generator) apply(a *fgraph.Apply) bool {
-	in := make([]*array.Array, len(a.Inputs()))
-	for i, v := range a.Inputs() {
-		in[i] = g.values[v]
-	}
+	in := lists.Map(a.Inputs(), func(v *fgraph.Variable) *array.Array { return g.values[v] })
 	if !smooth(a, in) {
 		return false
 	}

@@ -2,6 +2,7 @@ package expr
 
 import (
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -272,10 +273,7 @@ func broadcastArrays(c *call) value {
 	if len(c.args) == 0 {
 		fail(c.name, "no tensors")
 	}
-	list := make([]*fgraph.Variable, len(c.args))
-	for i, x := range c.args {
-		list[i] = x.tensor(c.name)
-	}
+	list := lists.Map(c.args, func(x value) *fgraph.Variable { return x.tensor(c.name) })
 	return results(tensor.BroadcastAll(list...))
 }
 
@@ -326,10 +324,7 @@ func atLeast(n int) func(c *call) value {
 		if len(c.args) == 0 {
 			fail(c.name, "no tensors")
 		}
-		list := make([]*fgraph.Variable, len(c.args))
-		for i, x := range c.args {
-			list[i] = tensor.AtLeast(x.tensor(c.name), n)
-		}
+		list := lists.Map(c.args, func(x value) *fgraph.Variable { return tensor.AtLeast(x.tensor(c.name), n) })
 		if len(list) == 1 {
 			return tensorValue(list[0])
 		}

@@ -6,6 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -153,11 +154,7 @@ func (x value) integers(what string) []int {
 	case kindNone:
 		return nil
 	case kindList:
-		list := make([]int, len(x.list))
-		for i, v := range x.list {
-			list[i] = v.integer(what)
-		}
-		return list
+		return lists.Map(x.list, func(v value) int { return v.integer(what) })
 	}
 	return []int{x.integer(what)}
 }
@@ -198,11 +195,7 @@ func sizes(what string, list []value) []*fgraph.Variable {
 		}
 		return dims
 	}
-	dims := make([]*fgraph.Variable, len(list))
-	for i, x := range list {
-		dims[i] = x.size(what)
-	}
-	return dims
+	return lists.Map(list, func(x value) *fgraph.Variable { return x.size(what) })
 }
 
 // size returns the value as a size or an index. A number that was computed from others, such as

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -280,10 +281,7 @@ func (g *ground) constant(v *variable) any {
 
 // compute computes an apply. One of scalars is computed on vectors.
 func (g *ground) compute(ctx context.Context, a *fgraph.Apply, inputs []any) (any, error) {
-	in := make([]*array.Array, len(inputs))
-	for i, v := range inputs {
-		in[i] = v.(*array.Array)
-	}
+	in := lists.Map(inputs, func(v any) *array.Array { return v.(*array.Array) })
 	kernel, err := g.kernel(a, in)
 	if err != nil {
 		return nil, err

@@ -3,6 +3,7 @@ package export
 import (
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/lower"
 )
@@ -107,10 +108,7 @@ func (l *layer) add(s source, pairs []lower.RowPair) {
 
 // layer returns some columns of a layer.
 func (w *writer) layer(l *layer, inputs []value, cols int) value {
-	values := make([]value, len(l.sources))
-	for i, s := range l.sources {
-		values[i] = w.slice(inputs[s.input], 1, int(s.col), int(s.col)+cols, 1)
-	}
+	values := lists.Map(l.sources, func(s source) value { return w.slice(inputs[s.input], 1, int(s.col), int(s.col)+cols, 1) })
 	if len(values) == 1 {
 		return w.take(values[0], 0, l.rowsOf(nil))
 	}

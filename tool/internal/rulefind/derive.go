@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
@@ -123,10 +124,7 @@ func underived(ctx context.Context, d rulecheck.Domain, limits saturate.Pass, ru
 	if err != nil {
 		return nil, err
 	}
-	pairs := make([][2]*fgraph.Variable, len(list))
-	for i, c := range list {
-		pairs[i] = c.sides
-	}
+	pairs := lists.Map(list, func(c *candidate) [2]*fgraph.Variable { return c.sides })
 	of := t.derives
 	if limits.Nodes == onePair.Nodes {
 		of = t.alone

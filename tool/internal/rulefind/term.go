@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -200,10 +201,7 @@ func (s *space) apply(ctx context.Context, op symbol, args []*term) {
 	plain := slices.Equal(t.v.Owner().Inputs(), vars)
 	for run := range s.Runs {
 		if plain {
-			in := make([]any, len(args))
-			for i, a := range args {
-				in[i] = a.values[run]
-			}
+			in := lists.Map(args, func(a *term) any { return a.values[run] })
 			if t.values[run], err = s.Compute(ctx, t.v.Owner(), in); err != nil {
 				return
 			}
