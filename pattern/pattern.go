@@ -10,6 +10,7 @@ import (
 	"github.com/nnopt/nnopt/internal/errlist"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/fileio/spell"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 )
 
@@ -67,10 +68,7 @@ func (o *options) function(name string) (Function, bool) {
 
 // functionHint returns which function the name of an unknown one may have been meant to be.
 func (o *options) functionHint(name string) string {
-	var names []string
-	for _, f := range o.functions {
-		names = append(names, f.Name)
-	}
+	names := lists.Map(o.functions, func(f Function) string { return f.Name })
 	return spell.Hint(name, names)
 }
 

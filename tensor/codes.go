@@ -7,6 +7,7 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/kernel"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/internal/preparation"
 )
@@ -221,10 +222,9 @@ func (op convLastIntegerOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.V
 
 // codesCost is the cost of a product of codes, of which the product of floats is base.
 func codesCost(base Op, a *fgraph.Apply) float64 {
-	var floats []*fgraph.Variable
-	for _, v := range a.Inputs()[:2] {
-		floats = append(floats, fgraph.NewInput(NewType(array.Float32, TypeOf(v).Shape()...), ""))
-	}
+	floats := lists.Map(a.Inputs()[:2], func(v *fgraph.Variable) *fgraph.Variable {
+		return fgraph.NewInput(NewType(array.Float32, TypeOf(v).Shape()...), "")
+	})
 	b, err := Make(base, floats...)
 	if err != nil {
 		return callCost

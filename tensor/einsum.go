@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -256,10 +257,7 @@ func (e *einsum) product(x, y term, used []label) term {
 
 // transposed returns the tensor with its dimensions in another order.
 func (t term) transposed(labels ...[]label) *fgraph.Variable {
-	var order []int
-	for _, l := range slices.Concat(labels...) {
-		order = append(order, slices.Index(t.labels, l))
-	}
+	order := lists.Map(slices.Concat(labels...), func(l label) int { return slices.Index(t.labels, l) })
 	return DimShuffle(t.v, order...)
 }
 

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor/array"
 )
 
@@ -107,10 +108,7 @@ func poolName(kind array.Pooling) string {
 
 // poolText returns for example MaxPool{3,3}{strides=2,2}{pads=1,1,1,1}{ceil}.
 func poolText(name string, w array.Window, ceil bool, kind array.Pooling) string {
-	var sizes []string
-	for _, n := range w.Size[:min(max(w.Dims, 0), array.MaxSpatial)] {
-		sizes = append(sizes, strconv.Itoa(n))
-	}
+	sizes := lists.Map(w.Size[:min(max(w.Dims, 0), array.MaxSpatial)], strconv.Itoa)
 	text := name + "{" + strings.Join(sizes, ",") + "}" + windowText(w)
 	if ceil {
 		text += "{ceil}"

@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/internal/descriptor"
 )
@@ -275,11 +276,7 @@ func (t *terms) culprits(g *graph, deps []int32, s *scratch) []int32 {
 func (b *builder) firstIndexes(vertices []int32) []index.Index {
 	vertices = slices.Clone(vertices)
 	(&phaser{graph: b.graph}).sortVertices(vertices)
-	var list []index.Index
-	for _, v := range vertices[:min(len(vertices), maxListed)] {
-		list = append(list, b.graph.vertices[v].Index)
-	}
-	return list
+	return lists.Map(vertices[:min(len(vertices), maxListed)], func(v int32) index.Index { return b.graph.vertices[v].Index })
 }
 
 // Bounds of the search for missing inputs. Its cost is in the rows that it adds to the graph, with

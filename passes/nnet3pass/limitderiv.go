@@ -9,6 +9,7 @@ import (
 	"strconv"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/index"
 	"github.com/nnopt/nnopt/nnet3/lower"
@@ -68,11 +69,9 @@ func (t *derivTimes) fields() []derivSetting {
 
 // Settings returns Kaldi's options.
 func (p limitDerivativeTimes) Settings() []rewrite.Setting {
-	var list []rewrite.Setting
-	for _, f := range p.times.fields() {
-		list = append(list, rewrite.Setting{Name: f.name, Value: strconv.Itoa(int(*f.value)), Default: strconv.Itoa(int(f.all)), Doc: f.doc})
-	}
-	return list
+	return lists.Map(p.times.fields(), func(f derivSetting) rewrite.Setting {
+		return rewrite.Setting{Name: f.name, Value: strconv.Itoa(int(*f.value)), Default: strconv.Itoa(int(f.all)), Doc: f.doc}
+	})
 }
 
 // Configured returns the pass with another limit.

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/passes/saturate/internal/egraph"
 	"github.com/nnopt/nnopt/rewrite"
 )
@@ -107,10 +108,7 @@ func (s *run) step(f *candidate) (bool, error) {
 // errUntraced if it gives up on the way.
 func (s *run) trace(choice *egraph.Choice, first int) (map[egraph.Node]value, error) {
 	b := s.b
-	var from []egraph.Node
-	for _, v := range s.in.roots {
-		from = append(from, b.nodes[v])
-	}
+	from := lists.Map(s.in.roots, func(v *fgraph.Variable) egraph.Node { return b.nodes[v] })
 	parts, err := b.g.ExplainParts(s.p.program.rules, choice, from...)
 	if err != nil {
 		return nil, errUntraced

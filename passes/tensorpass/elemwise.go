@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -124,10 +125,7 @@ func knowing(k float64) func(pattern.Args) *variable {
 			case !reads(e, c, depth):
 				return e
 			}
-			var args []*variable
-			for _, x := range e.Owner().Inputs() {
-				args = append(args, in(x, depth-1))
-			}
+			args := lists.Map(e.Owner().Inputs(), func(x *variable) *variable { return in(x, depth-1) })
 			return tensor.MustApply(e.Owner().Op().(tensor.Elemwise), args...)
 		}
 		return in(a.Vars[0], 2)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -181,10 +182,7 @@ func (k *cut[F]) build(id int32) *variable {
 	case as.op == array.Cast:
 		v = tensor.Cast(k.build(as.args[0]), dtypeOf(k.like))
 	default:
-		var args []*variable
-		for _, g := range as.args[:as.op.NumArgs()] {
-			args = append(args, k.build(g))
-		}
+		args := lists.Map(as.args[:as.op.NumArgs()], k.build)
 		v = tensor.Map(as.op, args...)
 	}
 	k.made[f] = v

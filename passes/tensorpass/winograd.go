@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
@@ -66,11 +67,9 @@ func (c *winogradCosts) settings() []winogradSetting {
 // Settings returns min-channels, byte-flops, moved-flops and prepared-flops.
 func (p winogradPass) Settings() []rewrite.Setting {
 	text := func(x float64) string { return strconv.FormatFloat(x, 'g', -1, 64) }
-	var list []rewrite.Setting
-	for _, s := range p.costs.settings() {
-		list = append(list, rewrite.Setting{Name: s.name, Value: text(*s.value), Default: text(*s.usual), Doc: s.doc})
-	}
-	return list
+	return lists.Map(p.costs.settings(), func(s winogradSetting) rewrite.Setting {
+		return rewrite.Setting{Name: s.name, Value: text(*s.value), Default: text(*s.usual), Doc: s.doc}
+	})
 }
 
 // Configured returns the pass with another number.

@@ -262,10 +262,7 @@ func meshgrid(c *call) value {
 	if indexing != "xy" && indexing != "ij" {
 		fail(c.name, "the indexing is xy or ij, not %q", indexing)
 	}
-	var vectors []*fgraph.Variable
-	for _, x := range c.args {
-		vectors = append(vectors, x.tensor(c.name))
-	}
+	vectors := lists.Map(c.args, func(x value) *fgraph.Variable { return x.tensor(c.name) })
 	return results(tensor.Meshgrid(indexing == "ij", c.flag(-1, "sparse", false), vectors...))
 }
 

@@ -166,10 +166,7 @@ func (x value) dtype(what string) array.DType {
 			return d
 		}
 	}
-	var names []string
-	for _, d := range array.DTypes() {
-		names = append(names, d.String())
-	}
+	names := lists.Map(array.DTypes(), array.DType.String)
 	fail(what, "the name of a type such as float32 is expected; there are %s%s", strings.Join(names, ", "), spell.Hint(x.text, names))
 	return 0
 }

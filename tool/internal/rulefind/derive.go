@@ -170,10 +170,7 @@ func (s *search) uncased(ctx context.Context, rules []rewrite.NodeRewriter, list
 	slices.Sort(numbers)
 	cells := s.space.Cells(slices.Compact(numbers))
 	follows, err := rulecheck.ForAll(list, func(c *candidate) (bool, error) {
-		var names []string
-		for _, v := range c.vars {
-			names = append(names, v.Name())
-		}
+		names := lists.Map(c.vars, (*fgraph.Variable).Name)
 		return t.cases(ctx, c.sides, cells, names, make(map[string][2]float64))
 	})
 	return without(list, follows), err

@@ -8,6 +8,7 @@ import (
 	"unicode"
 
 	"github.com/nnopt/nnopt/fgraph"
+	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tool/rulecheck"
@@ -145,10 +146,7 @@ func (s *search) types(c *candidate) (list [][]pattern.Guard) {
 		if len(order) == 0 {
 			return list
 		}
-		var types []pattern.Guard
-		for _, name := range order {
-			types = append(types, pattern.Guard{Func: name, Args: level[name]})
-		}
+		types := lists.Map(order, func(name string) pattern.Guard { return pattern.Guard{Func: name, Args: level[name]} })
 		list = append(list, types)
 	}
 }
@@ -256,10 +254,7 @@ func spoken(e pattern.Expr) string {
 	if !ok {
 		return e.String()
 	}
-	var args []string
-	for _, a := range c.Args {
-		args = append(args, spoken(a))
-	}
+	args := lists.Map(c.Args, spoken)
 	return c.Op + "(" + strings.Join(args, ", ") + ")"
 }
 
