@@ -81,7 +81,7 @@ type Source struct {
 	Named func(arg string) bool
 	Open  func(ctx context.Context, c *Console, arg string) (*Subject, error)
 	// Record optimizes a subject for a page, and says in what the page may ask for again. Without
-	// it, what Open returns is recorded.
+	// it, what Open returns is recorded, as for all dialects of other modules.
 	Record func(ctx context.Context, c *Console, arg string, in *view.Input) (*view.Subject, error)
 	// Profile optimizes a subject, and runs it on random inputs, each time with some threads. Without
 	// it, what Open returns is optimized.
