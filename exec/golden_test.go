@@ -12,8 +12,8 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/internal/kernel"
-	"github.com/nnopt/nnopt/internal/refcase"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"

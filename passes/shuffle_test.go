@@ -9,9 +9,9 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/exec"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/internal/refcase"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/passes/tensortest"

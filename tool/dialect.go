@@ -8,13 +8,13 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool/internal/tune"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A Dialect is a world of graphs, such as those of tensors: what the verbs need to know of it. Only

@@ -9,8 +9,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/tool/internal/service"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 func isAddress(text string) error {

@@ -11,9 +11,9 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 func viewVerb() Verb {

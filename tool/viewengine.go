@@ -10,11 +10,11 @@ import (
 	"sync"
 	"time"
 
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool/internal/rulefind"
 	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A viewEngine does what the page of view asks for.

@@ -20,9 +20,9 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/standard"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // What the page has besides that of view: scripts and styles in page, and the program of the worker

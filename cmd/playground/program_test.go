@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/view"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // TestProgramHasNothingOfIt: the program nnopt and its pages are without what only this page has.

@@ -12,10 +12,10 @@ import (
 
 	"github.com/nnopt/nnopt/exec/internal/export"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/internal/refcase"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"

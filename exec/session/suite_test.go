@@ -12,9 +12,9 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/backend"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"

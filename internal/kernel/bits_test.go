@@ -17,7 +17,7 @@ var update = flag.Bool("update", false, "rewrite the checksums in testdata")
 // TestSameBits: every set of kernels computes the bits whose checksums are in testdata, on every
 // processor.
 //
-//	go test ./internal/kernel ./exec ./internal/refcase -run TestSameBits -update
+//	go test ./internal/kernel ./exec ./exec/refcase -run TestSameBits -update
 func TestSameBits(t *testing.T) {
 	defer func(old kernelSet) { bestSet = old }(bestSet)
 	for _, set := range ownSets() {

@@ -1,6 +1,7 @@
 package tensorpass_test
 
 import (
+	"math"
 	"strconv"
 	"strings"
 	"testing"
@@ -70,7 +71,7 @@ func spread(v *fgraph.Variable, seed int) *array.Array {
 		a.SetFloat(i, float64((i*7+seed*3+4)%11-5)/7)
 	}
 	for i := 0; i < a.Len(); i += 3 {
-		a.SetFloat(i, -0.0*a.Float(i))
+		a.SetFloat(i, math.Copysign(0, a.Float(i)))
 	}
 	return a
 }

@@ -6,12 +6,12 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/interp"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
 )
 
 var truthOps = []array.Opcode{

@@ -7,12 +7,12 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/interp"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
 )
 
 // TestOrderFunctions: what is computed of two integers of 8 bits, and of two bools, keeps its values for all of them,

@@ -27,9 +27,9 @@ const (
 // UnsafeNaN is the tag of rules that change results where something is NaN or infinite, perhaps because an argument is zero.
 const UnsafeNaN = "unsafe_nan"
 
-// overflow is the tag of rules that change results where a float overflows or an integer wraps
+// Overflow is the tag of rules that change results where a float overflows or an integer wraps
 // around: log(1 + exp(1000)) is infinite, softplus(1000) is 1000.
-const overflow = "overflow"
+const Overflow = "overflow"
 
 // A Local is a local rewrite, the groups that it belongs to, and its tags besides those of its
 // groups.

@@ -6,11 +6,11 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/interp"
 	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tensor/interp"
 )
 
 // trialBytes bounds what the values of a graph take at a time.

@@ -12,8 +12,8 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
-	"github.com/nnopt/nnopt/internal/backend"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/onnx"

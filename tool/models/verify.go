@@ -10,8 +10,8 @@ import (
 	"strings"
 	"time"
 
+	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
-	"github.com/nnopt/nnopt/internal/backend"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
 )

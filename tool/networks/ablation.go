@@ -12,7 +12,7 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
-	"github.com/nnopt/nnopt/internal/refcase"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tool"

@@ -3,8 +3,8 @@ package networks
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/nnet3/computation"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // Code returns the commands that a graph was made from and turned into, for a page. info names the

@@ -16,15 +16,15 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/internal/kernel"
-	"github.com/nnopt/nnopt/internal/refcase"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/networks/internal/display"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // demoFiles holds the configuration of the network, and a small network with Kaldi's

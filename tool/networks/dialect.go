@@ -16,7 +16,6 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph/graphfile"
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/component"
@@ -28,6 +27,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/repro"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // Fields of files whose graphs belong to a network.

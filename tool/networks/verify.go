@@ -9,7 +9,7 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nnopt/nnopt/internal/refcase"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/networks/internal/display"

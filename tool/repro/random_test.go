@@ -8,9 +8,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/internal/refcase"
 	"github.com/nnopt/nnopt/nnet3/compile"
 	"github.com/nnopt/nnopt/nnet3/lower"
 	"github.com/nnopt/nnopt/optdb"

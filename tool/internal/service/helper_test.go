@@ -4,10 +4,10 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // graph returns a function that makes the graph of an expression.

@@ -14,9 +14,9 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tool/internal/service"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // An engine optimizes expressions, and counts that. An expression "wait" waits for the end of its

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/tool/internal/service"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // TestServerFiles: a page brings files and names them. It can't name others, and hears nothing of

@@ -5,7 +5,7 @@ import (
 	"fmt"
 	"log"
 
-	"github.com/nnopt/nnopt/internal/refcase"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 )

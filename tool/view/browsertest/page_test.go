@@ -9,8 +9,8 @@ import (
 	"github.com/chromedp/chromedp"
 	"github.com/chromedp/chromedp/kb"
 
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // shiftRight presses shift and the right arrow.

@@ -5,9 +5,9 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/backend"
+	"github.com/nnopt/nnopt/exec/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/exec/session"
-	"github.com/nnopt/nnopt/internal/backend"
-	"github.com/nnopt/nnopt/internal/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"

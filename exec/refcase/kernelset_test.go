@@ -14,9 +14,9 @@ import (
 	"gonum.org/v1/gonum/blas/blas32"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/kernel/kerneltest"
-	"github.com/nnopt/nnopt/internal/refcase"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/nnet3/computation"

@@ -10,7 +10,7 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/nnopt/nnopt/internal/backend"
+	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/onnx"
 )
 

@@ -13,8 +13,8 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // maxPage is the number of bytes that the page of a network of full size may have.
@@ -93,7 +93,7 @@ func TestPageIsPlain(t *testing.T) {
 
 // TestProfilePage: the page of a profile has all that is in the profile.
 func TestProfilePage(t *testing.T) {
-	demo, plan := network(t, "../../tool/networks/demo/tdnnf.config", demoChunk, "+fast_run")
+	demo, plan := network(t, "../networks/demo/tdnnf.config", demoChunk, "+fast_run")
 	f := &profile.Function{Message: "a", CompileTime: plan.CompileTime, Optimizer: plan.Profile, Calls: 3,
 		Phases: []profile.Phase{{Name: "p", Time: 5}}, Execution: []profile.OpCost{{Name: "op", Calls: 3}}}
 	r, err := view.NewProfile(f)

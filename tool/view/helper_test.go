@@ -9,7 +9,6 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
@@ -18,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool/networks"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // demoChunk is the request of the demonstration.

@@ -4,8 +4,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
-	"github.com/nnopt/nnopt/internal/backend"
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx/lower"

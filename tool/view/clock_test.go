@@ -3,8 +3,8 @@ package view_test
 import (
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // TestCoarseClock: passes have their own steps by any clock.

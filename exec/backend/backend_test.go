@@ -11,8 +11,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
-	"github.com/nnopt/nnopt/internal/backend"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"

@@ -10,10 +10,10 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A state is the graph of a recording after some steps.
@@ -235,7 +235,7 @@ func checkPasses(t *testing.T, r *view.Recording) {
 // TestNetworks: the steps of recordings of networks fit, every command is tied to nodes that are
 // there, and the other way round.
 func TestNetworks(t *testing.T) {
-	files := []string{"../../tool/networks/demo/tdnnf.config"}
+	files := []string{"../networks/demo/tdnnf.config"}
 	if more, err := filepath.Glob("../../nnet3/testdata/models/*.config"); err == nil && longtest.Enabled() {
 		files = append(files, more...)
 	}

@@ -9,17 +9,17 @@ import (
 
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool/networks"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // The networks that are recorded: the one of nnopt demo, and one of full size.
 const (
-	demoNetwork = "../../../tool/networks/demo/tdnnf.config"
+	demoNetwork = "../../networks/demo/tdnnf.config"
 	fullNetwork = "../../../nnet3/testdata/models/tdnnf_1k.config"
 )
 

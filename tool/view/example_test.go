@@ -6,11 +6,11 @@ import (
 	"log"
 
 	"github.com/nnopt/nnopt/fgraph"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 func ExampleRecord() {

@@ -11,12 +11,12 @@ import (
 
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/alloctest"
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // large returns a function that makes a graph that the optimizer has much to do with.

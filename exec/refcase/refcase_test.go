@@ -11,8 +11,8 @@ import (
 	"testing/fstest"
 
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/internal/kernel"
-	"github.com/nnopt/nnopt/internal/refcase"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/passes/passtest"
 )

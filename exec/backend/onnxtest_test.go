@@ -5,7 +5,7 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/backend/internal/onnxtest"
+	"github.com/nnopt/nnopt/exec/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 )

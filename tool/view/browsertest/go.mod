@@ -1,4 +1,4 @@
-module github.com/nnopt/nnopt/internal/view/browsertest
+module github.com/nnopt/nnopt/tool/view/browsertest
 
 go 1.26
 

@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/internal/view"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 var samples = flag.String("samples", "", "write sample recordings to this folder")
@@ -48,7 +48,7 @@ func TestSamples(t *testing.T) {
 	write("softmax", record(t, "+fast_run", "X: matrix; W: matrix; b: vector", "sum(log(softmax(dot(X, W) + b)) * X[1:3].T[0] + 0*1)"))
 	write("wide", record(t, "+fast_run", "x: vector; y: vector", wide(5000)))
 	write("deep", record(t, "+fast_run", "x: vector; y: vector", deep(160)))
-	demo, plan := network(t, "../../tool/networks/demo/tdnnf.config", demoChunk, "+fast_run")
+	demo, plan := network(t, "../networks/demo/tdnnf.config", demoChunk, "+fast_run")
 	write("demo", demo)
 	full, _ := network(t, "../../nnet3/testdata/models/tdnnf_1k.config", demoChunk, "+fast_run")
 	write("tdnnf_1k", full)

@@ -10,10 +10,10 @@ import (
 
 	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
+	"github.com/nnopt/nnopt/exec/refcase"
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/internal/refcase"
 	"github.com/nnopt/nnopt/nnet3/component"
 	"github.com/nnopt/nnopt/passes/passtest"
 )

@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"github.com/nnopt/nnopt/internal/view"
+	"github.com/nnopt/nnopt/tool/view"
 )
 
 // browser is the context of the browser that all tests share.
