@@ -112,3 +112,32 @@ func TestNextChangesNothing(t *testing.T) {
 		}
 	}
 }
+
+// A thread fetches during a share what it computes next: the following share of the caller, the one
+// before of a helper, and nothing beyond the last one, unless another product is known to follow.
+func TestNextShareIsFetched(t *testing.T) {
+	r := newRand()
+	w := NewWeights(random(r, 2048, 64, 0))
+	for _, divided := range []bool{false, true} {
+		p := &product{set: w.set, segs: []Segment{{X: random(r, 32, 64, 0), W: w}}, y: New(32, 2048), grid: grid{8, 1}}
+		p.ep.Threads = NewThreads(2)
+		p.plan(new(workspace))
+		if p.divided = divided; divided {
+			p.parts = append(p.parts, p.parts[0])
+		}
+		for i, next := range []int{1, 2, 3, -1, -1, 4, 5, 6} {
+			got := p.nextOf(i)
+			if next < 0 {
+				if got.parts != nil {
+					t.Errorf("divided %v, share %d: fetches columns from %d on of nothing", divided, i, got.j)
+				}
+				continue
+			}
+			want := p.grid.share(next, p.set.panelCols(), 2048, p.tiles)
+			if len(got.parts) != 1 || got.j != want.j || got.end <= got.j || got.end > want.end {
+				t.Errorf("divided %v, share %d: fetches %d parts of columns %d to %d, and not of the share from %d to %d",
+					divided, i, len(got.parts), got.j, got.end, want.j, want.end)
+			}
+		}
+	}
+}

@@ -190,14 +190,26 @@ func (p *product) Part(i int) {
 	q.rectangle()
 }
 
-// nextOf returns what the thread that computes share i reads first of the next product, if that
-// share is its last one: the caller takes shares from the first one on, and helpers from the last one
-// back. They will take those of the next product likewise, which is probably divided for as many rows.
+// nextOf returns what the thread that computes share i reads first after it: of its next share or, if i
+// is probably its last one, of the next product. The caller takes shares from the first one on, and
+// helpers from the last one back. They will take those of the next product likewise, which is probably
+// divided for as many rows. Without, the first group of columns of each share is waited for: with 16
+// shares of 2048 columns and two threads, products of 32 rows took 1.1 times as long (Zen 4, 2026-11-30).
 func (p *product) nextOf(i int) stretch {
 	t, n, count := p.ep.Threads, &p.after, p.grid.count()
 	turns := max(1, count/t.Size())
-	helper := i >= turns
-	if n.cols == 0 || helper && i != count-turns || !helper && i != turns-1 {
+	helper, following := i >= turns, i+1
+	if helper {
+		following = i - 1
+	}
+	switch {
+	case !helper && i < turns-1, helper && i > count-turns:
+		s, parts := p.grid.share(following, p.set.panelCols(), p.y.Cols, p.tiles), p.parts
+		if p.divided {
+			parts = parts[:1]
+		}
+		return stretch{parts, s.j, min(s.j+p.cols, s.end)}
+	case n.cols == 0 || helper && i != count-turns:
 		return stretch{}
 	}
 	g := grid{1, 1}

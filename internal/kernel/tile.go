@@ -41,7 +41,7 @@ type tile struct {
 	bias       *float32
 	scale      *float32
 	offset     *float32
-	ahead      uintptr // what to fetch to the second-level cache; any address if aheadStep is zero
+	ahead      uintptr // what to fetch; any address if aheadStep is zero
 	aheadStep  uintptr // from a fetch to the next
 	aheadTile  uintptr // from the first fetch of a tile to that of the next
 	mul        float32
