@@ -5,6 +5,9 @@ package kernel
 import "unsafe"
 
 //go:noescape
+func absBlocks(dst, x *float32, blocks int)
+
+//go:noescape
 func addBlocks(dst, x *float32, blocks int)
 
 //go:noescape
@@ -101,6 +104,9 @@ func blockInts4x4NEON(t *codeTile) { panic(errNoAssembly) }
 
 //go:noescape
 func bytesBlocks(dst *uint8, x *float32, blocks int)
+
+//go:noescape
+func ceilBlocks(dst, x *float32, blocks int)
 
 //go:noescape
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int)
@@ -279,6 +285,9 @@ func floatSumsAVX512(src *float32, blocks int, sums *[16]float64)
 
 //go:noescape
 func floatSumsBlocks(src *float32, blocks int, sums *[16]float64)
+
+//go:noescape
+func floorBlocks(dst, x *float32, blocks int)
 
 //go:noescape
 func fmaBlocks(dst, x *float32, blocks int, alpha float32)
@@ -490,6 +499,9 @@ func transpose4Blocks(dst *float64, dstRow uintptr, src *float64, srcRow uintptr
 
 //go:noescape
 func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int, ahead uintptr)
+
+//go:noescape
+func truncBlocks(dst, x *float32, blocks int)
 
 //go:noescape
 func winograd2InBlocks(t *combining)

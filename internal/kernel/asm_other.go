@@ -6,6 +6,8 @@ package kernel
 
 import "unsafe"
 
+func absBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
+
 func addBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
 func addMulBlocks(dst, x, y *float32, blocks int) { panic(errNoAssembly) }
@@ -77,6 +79,8 @@ func blockInts4x4AVX512(t *codeTile) { panic(errNoAssembly) }
 func blockInts4x4NEON(t *codeTile) { panic(errNoAssembly) }
 
 func bytesBlocks(dst *uint8, x *float32, blocks int) { panic(errNoAssembly) }
+
+func ceilBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
 func centreDerivBlocks(dst, dy, y, mean, scale, slope *float32, blocks int) { panic(errNoAssembly) }
 
@@ -209,6 +213,8 @@ func firstMomentsBlocks(sum *float32, product *float64, x0, x1, y0, y1 *float32,
 func floatSumsAVX512(src *float32, blocks int, sums *[16]float64) { panic(errNoAssembly) }
 
 func floatSumsBlocks(src *float32, blocks int, sums *[16]float64) { panic(errNoAssembly) }
+
+func floorBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
 func fmaBlocks(dst, x *float32, blocks int, alpha float32) { panic(errNoAssembly) }
 
@@ -373,6 +379,8 @@ func transpose4Blocks(dst *float64, dstRow uintptr, src *float64, srcRow uintptr
 func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr, n int, ahead uintptr) {
 	panic(errNoAssembly)
 }
+
+func truncBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
 func winograd2InBlocks(t *combining) { panic(errNoAssembly) }
 

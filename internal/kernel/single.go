@@ -3,8 +3,8 @@ package kernel
 import "math"
 
 // Float32Map returns the function with the given name on vectors of float32s, or nil if there is
-// none: add, sub, mul, div, max and min of x and y; neg, sqrt, round (to even), erf, erfc and expm1 of
-// x, which ignore y. The others are at least as long as x, and dst may be x or y. The larger and the
+// none: add, sub, mul, div, max and min of x and y; abs, neg, sqrt, round (to even), floor, ceil, trunc,
+// erf, erfc and expm1 of x, which ignore y. The others are at least as long as x, and dst may be x or y. The larger and the
 // smaller of two numbers are NaN if one of them is, and x where both are zeros.
 func Float32Map(name string) func(dst, x, y []float32) { return float32Maps[name] }
 
@@ -18,7 +18,11 @@ var float32Maps = map[string]func(dst, x, y []float32){
 	"neg": single1(func(x float32) float32 { return -x }, negBlocks, negBlocks),
 	// The square root of a float64 that is rounded again is rounded as if once.
 	"sqrt":  single1(func(x float32) float32 { return float32(math.Sqrt(float64(x))) }, sqrtBlocks, sqrtBlocks),
+	"abs":   single1(func(x float32) float32 { return float32(math.Abs(float64(x))) }, absBlocks, absBlocks),
 	"round": single1(func(x float32) float32 { return float32(math.RoundToEven(float64(x))) }, roundBlocks, roundBlocks),
+	"floor": single1(func(x float32) float32 { return float32(math.Floor(float64(x))) }, floorBlocks, floorBlocks),
+	"ceil":  single1(func(x float32) float32 { return float32(math.Ceil(float64(x))) }, ceilBlocks, ceilBlocks),
+	"trunc": single1(func(x float32) float32 { return float32(math.Trunc(float64(x))) }, truncBlocks, truncBlocks),
 	"erf":   single1(erf, erfBlocks, erfAVX512),
 	"erfc":  single1(erfc, erfcBlocks, erfcAVX512),
 	"expm1": single1(expm1, expm1Blocks, expm1AVX512),

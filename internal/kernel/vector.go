@@ -335,9 +335,13 @@ func Extremes(x []float32) (low, high float32, finite bool) {
 	if n > 0 {
 		var ends [3 * block]float32
 		extremesBlocks(&x[0], n, &ends)
-		for i := range block {
-			low, high, strange = min(low, ends[i]), max(high, ends[block+i]), strange+ends[2*block+i]
+		for half := block / 2; half > 0; half /= 2 { // comparisons that wait for each other would take twice as long
+			for i := range half {
+				ends[i], ends[block+i] = min(ends[i], ends[i+half]), max(ends[block+i], ends[block+i+half])
+				ends[2*block+i] += ends[2*block+i+half]
+			}
 		}
+		low, high, strange = ends[0], ends[block], ends[2*block]
 	}
 	for _, v := range x[n*block:] {
 		low, high, strange = min(low, v), max(high, v), strange+float32(v*0)

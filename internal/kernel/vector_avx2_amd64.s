@@ -1603,6 +1603,24 @@ next:
 	VZEROUPPER
 	RET
 
+// func absBlocks(dst, x *float32, blocks int)
+TEXT ·absBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	VBROADCASTSS consts<>+1376(SB), Y13
+	XORQ AX, AX
+next:
+	VANDPS 0(SI)(AX*1), Y13, Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VANDPS 32(SI)(AX*1), Y13, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
 // func roundBlocks(dst, x *float32, blocks int)
 TEXT ·roundBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
@@ -1613,6 +1631,57 @@ next:
 	VROUNDPS $8, 0(SI)(AX*1), Y0
 	VMOVUPS Y0, 0(DI)(AX*1)
 	VROUNDPS $8, 32(SI)(AX*1), Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func floorBlocks(dst, x *float32, blocks int)
+TEXT ·floorBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VROUNDPS $9, 0(SI)(AX*1), Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VROUNDPS $9, 32(SI)(AX*1), Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func ceilBlocks(dst, x *float32, blocks int)
+TEXT ·ceilBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VROUNDPS $10, 0(SI)(AX*1), Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VROUNDPS $10, 32(SI)(AX*1), Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func truncBlocks(dst, x *float32, blocks int)
+TEXT ·truncBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VROUNDPS $11, 0(SI)(AX*1), Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VROUNDPS $11, 32(SI)(AX*1), Y0
 	VMOVUPS Y0, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX

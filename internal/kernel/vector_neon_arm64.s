@@ -2703,6 +2703,32 @@ next:
 	BNE next
 	RET
 
+// func absBlocks(dst, x *float32, blocks int)
+TEXT ·absBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+	MOVD $consts<>(SB), R7
+	FMOVQ 688(R7), F13
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x4e3e1da0 // and v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x4e3e1da0 // and v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x4e3e1da0 // and v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x4e3e1da0 // and v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func roundBlocks(dst, x *float32, blocks int)
 TEXT ·roundBlocks(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0
@@ -2720,6 +2746,78 @@ next:
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R1), F30
 	WORD $0x4e218bc0 // frintn v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func floorBlocks(dst, x *float32, blocks int)
+TEXT ·floorBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x4e219bc0 // frintm v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x4e219bc0 // frintm v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x4e219bc0 // frintm v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x4e219bc0 // frintm v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func ceilBlocks(dst, x *float32, blocks int)
+TEXT ·ceilBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x4ea18bc0 // frintp v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x4ea18bc0 // frintp v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x4ea18bc0 // frintp v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x4ea18bc0 // frintp v0.4s, v30.4s
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func truncBlocks(dst, x *float32, blocks int)
+TEXT ·truncBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x4ea19bc0 // frintz v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x4ea19bc0 // frintz v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x4ea19bc0 // frintz v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x4ea19bc0 // frintz v0.4s, v30.4s
 	FMOVQ F0, 48(R0)
 	ADD $64, R0
 	ADD $64, R1

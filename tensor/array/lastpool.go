@@ -21,7 +21,7 @@ func (ws *Workspace) PoolLast(y, x *Array, w Window, kind Pooling) error {
 		ws.pieces(n*p.out[2]*p.slide.window()*p.channels*each, n, 1, func(ws *Workspace, first, next int) {
 			some := span{first, next}
 			switch {
-			case x.dtype == Float32 && (kind == PoolMax || p.slide.window() <= singleTerms):
+			case x.dtype == Float32 && (kind == PoolMax || p.slide.additions() <= maxSingle):
 				p.singles(some, Slice[float32](x), Slice[float32](y))
 			case x.dtype == Float32:
 				poolLast(p, some, Slice[float32](x), Slice[float32](y), 0, nil, kernel.AddVecToDoubles, ws.accumulators(2*p.channels))

@@ -18,16 +18,15 @@ const (
 )
 
 // Pool sets y to what a window finds in x: shapes [N, C, positions…] and [N, C, spatial…]. Both
-// have one type, floats except for PoolMax, and y is contiguous. Sums of at most
-// singleTerms float32s add those of the columns of a window; others have the order of the window, and are in double
-// precision. Each window has an element in the input, except for sums and PoolPaddedMean.
+// have one type, floats except for PoolMax, and y is contiguous. Sums of float32s add those of the columns of a
+// window, if that is at most maxSingle additions; others have the order of the window, and are in double precision. Each window has an element in the input, except for sums and PoolPaddedMean.
 func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 	if x.dtype == Float32 && x.shape[1] >= leastTurnedChannels && y.shape[y.ndim-1] < mostTurnedColumns && x.Len() > 0 && y.Len() > 0 {
 		return ws.poolTurned(y, x, w, kind)
 	}
 	return ws.pooled(y, x, func(x *Array) {
 		p := newPool(w, x, y, kind)
-		singly := x.dtype == Float32 && (kind == PoolMax || p.slide.window() <= singleTerms)
+		singly := x.dtype == Float32 && (kind == PoolMax || p.slide.additions() <= maxSingle)
 		switch {
 		case singly:
 			ws.pieces(p.planes*p.positions()*p.slide.window()*poolingSingles, p.planes*p.out[0]*p.out[1], 1, func(_ *Workspace, first, next int) {
@@ -53,8 +52,12 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 	})
 }
 
-// singleTerms is how many float32s are added in single precision: their sum is off by as many roundings at most.
-const singleTerms = 32
+// maxSingle is how many additions of float32s, one after the other, are made in single precision: a sum is off by as many
+// roundings at most.
+const maxSingle = 31
+
+// additions returns how many additions follow each other where the sums of columns are added.
+func (s *slide) additions() int { return s.size[0]*s.size[1] + s.size[2] - 2 }
 
 // leastTurnedChannels is how many channels fill vectors. Then it takes less time to move them behind the others
 // and back than to pool lines: 0.2 to 0.5 of it on a Zen 5 (2026-11-28).

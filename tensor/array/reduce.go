@@ -81,6 +81,9 @@ func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	}
 	v := &ws.sorted
 	reduced := in.sortAxesTo(v, axes)
+	if r != Sum && r != Prod && r != LogSumExp { // of which the order of terms may not depend on the strides
+		reduced = reduced.joined()
+	}
 	if n := reduced.len(); n == 0 && (r == Max || r == Min) && out.Len() > 0 {
 		return fmt.Errorf("%w: %v of shape %v", ErrEmpty, r, in.Shape())
 	}
@@ -142,6 +145,23 @@ func (ws *Workspace) reduce(r Reduction, out, v *Array, reduced reducedDims) {
 type reducedDims struct{ shape, strides []int }
 
 func (d reducedDims) len() int { return product(d.shape) }
+
+// joined makes one dimension of neighbours that lie in one piece: runs are longer then.
+func (d reducedDims) joined() reducedDims {
+	n := 0
+	for i, size := range d.shape {
+		switch {
+		case size == 1:
+			continue
+		case n > 0 && d.strides[n-1] == size*d.strides[i]:
+			d.shape[n-1], d.strides[n-1] = d.shape[n-1]*size, d.strides[i]
+			continue
+		}
+		d.shape[n], d.strides[n] = size, d.strides[i]
+		n++
+	}
+	return reducedDims{d.shape[:n], d.strides[:n]}
+}
 
 // sortAxes returns the view with only the dimensions that are not in axes, and the others.
 func (a *Array) sortAxes(axes Axes) (*Array, reducedDims) {

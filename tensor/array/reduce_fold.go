@@ -153,7 +153,13 @@ func (d *foldLoop[T, A]) terms(acc []A, lo, hi int) {
 		return
 	}
 	kept := walk(v.offset, keptShape, keptSteps, 0)
+	inRuns := len(red.shape) == 1 && red.strides[0] == 1
 	for k := range acc {
+		if inRuns { // and often short ones
+			acc[k] = d.run(acc[k], data[kept.at+lo:][:hi-lo], 1)
+			kept.advance(1)
+			continue
+		}
 		w := walk(kept.at, red.shape, red.strides, lo)
 		for i := lo; i < hi; {
 			m, step := w.run(hi - i)

@@ -42,13 +42,19 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	f[Tanh] = func(dst, a, _ []float32) { kernel.TanhVec(dst, a[:len(dst)]) }
 	f[Sigmoid] = func(dst, a, _ []float32) { kernel.SigmoidVec(dst, a[:len(dst)]) }
 	f[Exp] = func(dst, a, _ []float32) { kernel.ExpVec(dst, a[:len(dst)], 0) }
-	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Neg: "neg", Round: "round", Sqrt: "sqrt", Erf: "erf", Erfc: "erfc", Expm1: "expm1"} {
+	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Abs: "abs", Neg: "neg", Round: "round", Floor: "floor", Ceil: "ceil", Trunc: "trunc", Sqrt: "sqrt", Erf: "erf", Erfc: "erfc", Expm1: "expm1"} {
 		f[o] = kernel.Float32Map(name)
 	}
-	f[Abs] = func(dst, a, _ []float32) {
+	f[Sgn] = func(dst, a, _ []float32) {
 		a = a[:len(dst)]
-		for i := range dst { // without a branch, which no processor foresees for random numbers
-			dst[i] = math.Float32frombits(math.Float32bits(a[i]) &^ (1 << 31))
+		for i, v := range a {
+			// Without a branch for its sign, which no processor foresees for random numbers. Zeros get no sign, and NaN
+			// stays.
+			if v == 0 || v != v {
+				dst[i] = v + 0
+			} else {
+				dst[i] = math.Float32frombits(math.Float32bits(v)&(1<<31) | math.Float32bits(1))
+			}
 		}
 	}
 	f[Sqr] = func(dst, a, _ []float32) { kernel.MulVec(dst, a[:len(dst)], a) }

@@ -22,7 +22,11 @@ func (g *vectors) arithmetic() {
 		{"div", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VDIVPS y, Y0, Y0"},
 		{"neg", "dst, x *float32, blocks int", "VBROADCASTSS sign, Y13", "VXORPS x, Y13, Y0"},
 		{"sqrt", "dst, x *float32, blocks int", "", "VSQRTPS x, Y0"},
+		{"abs", "dst, x *float32, blocks int", "VBROADCASTSS abs, Y13", "VANDPS x, Y13, Y0"},
 		{"round", "dst, x *float32, blocks int", "", "VROUNDPS $8, x, Y0"}, // to the nearest integer, halves to even
+		{"floor", "dst, x *float32, blocks int", "", "VROUNDPS $9, x, Y0"},
+		{"ceil", "dst, x *float32, blocks int", "", "VROUNDPS $10, x, Y0"},
+		{"trunc", "dst, x *float32, blocks int", "", "VROUNDPS $11, x, Y0"},
 		// VMAXPS and VMINPS return their first operand, x, where one of both is NaN, or both are
 		// zeros. So what is left is a y that is NaN: it does not equal itself.
 		{"larger", "dst, x, y *float32, blocks int", "", "VMOVUPS y, Y0; VMAXPS x, Y0, Y1; VCMPPS $0, Y0, Y0, Y2; VBLENDVPS Y2, Y1, Y0, Y0"},

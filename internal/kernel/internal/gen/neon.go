@@ -32,6 +32,7 @@ var words = map[string]uint32{
 	"fmin.4s": 0x4ea0f400, "fmax.4s": 0x4e20f400, "scvtf.4s": 0x4e21d800,
 	"add.4s": 0x4ea08400, "sub.4s": 0x6ea08400, "cmtst.4s": 0x4ea08c00, "fcvtns.4s": 0x4e21a800, "fcvtzs.4s": 0x4ea1b800,
 	"fadd.2d": 0x4e60d400, "fsub.2d": 0x4ee0d400, "fmul.2d": 0x6e60dc00, "fdiv.2d": 0x6e60fc00, "fsqrt.2d": 0x6ee1f800, "fsqrt.4s": 0x6ea1f800, "frintn.4s": 0x4e218800,
+	"frintm.4s": 0x4e219800, "frintp.4s": 0x4ea18800, "frintz.4s": 0x4ea19800,
 	"fmin.2d": 0x4ee0f400, "fmax.2d": 0x4e60f400, "fmla.2d": 0x4e60cc00, "fmls.2d": 0x4ee0cc00, "fcmeq.2d": 0x4e60e400, "fcmgt.2d": 0x6ee0e400,
 	"add.2d": 0x4ee08400, "sub.2d": 0x6ee08400, "cmtst.2d": 0x4ee08c00,
 	"fmla.s": 0x4f801000, "fmla.d": 0x4fc01000, "fcvtl": 0x0e617800, "fcvtl2": 0x4e617800,
@@ -169,7 +170,7 @@ func (e *emitter) translate(name string, o []string) {
 	case three[name] != "":
 		e.word(three[name], last, e.vector(o[1], temp+1), e.vector(o[0], temp))
 	case name == "VROUNDPS":
-		e.word("frintn.4s", last, e.vector(o[1], temp))
+		e.word(map[string]string{"$8": "frintn.4s", "$9": "frintm.4s", "$10": "frintp.4s", "$11": "frintz.4s"}[o[0]], last, e.vector(o[1], temp))
 	case two[name] != "":
 		e.word(two[name], last, e.vector(o[0], temp))
 	case shifts[name] != "":
