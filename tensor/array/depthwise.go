@@ -40,8 +40,9 @@ func directForward[T float](c *convolution) {
 			if r.lo >= r.hi {
 				continue
 			}
-			part, at := y[r.lo:r.hi], r.lo*s.stride[2]-s.before[2]+k*s.dilation[2]
-			if s.stride[2] == 1 {
+			part := y[r.lo:r.hi]
+			at, step := s.column(k, r.lo)
+			if step == 1 {
 				addFused(part, v, x[at:][:len(part)])
 				continue
 			}
@@ -50,7 +51,7 @@ func directForward[T float](c *convolution) {
 				some := buf[:min(len(part), len(buf))]
 				for i := range some {
 					some[i] = x[at]
-					at += s.stride[2]
+					at += step
 				}
 				addFused(part[:len(some)], v, some)
 				part = part[len(some):]
