@@ -16,6 +16,7 @@ const (
 type LastWeights struct {
 	groups  []*Factor
 	kernels []*kernel.Weights // of the groups
+	phases  []*LastWeights    // of a transposed convolution, each a convolution by itself
 }
 
 // NewLastWeights prepares weights, [window…, C/groups, M], which must not change any more. It returns

@@ -23,7 +23,7 @@ func TestPhases(t *testing.T) {
 		y, x, weights := []int{1 + r.IntN(2), out}, []int{1, groups * in}, []int{out, in}
 		for d := range w.Dims {
 			w.Stride[d], w.Dilation[d] = 1+r.IntN(3), 1
-			w.Size[d] = w.Stride[d]*(1+r.IntN(2)) + r.IntN(9)/8
+			w.Size[d] = w.Stride[d]*(1+r.IntN(2)) + r.IntN(4)/3
 			w.Before[d], w.After[d] = r.IntN(4)-1, r.IntN(4)-1
 			n := 1 + r.IntN(longtest.Of(20/w.Dims, 20))
 			size := max((n-1)*w.Stride[d]+w.Size[d]-w.Before[d]-w.After[d], 1) + r.IntN(w.Stride[d])
