@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/nnopt/nnopt/exec/session"
+	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
@@ -44,9 +45,11 @@ func (o Options) lowering(dir string, opt *optdb.Optimizer) session.Options {
 	return session.Options{Options: lower.Options{Operators: o.Lower, Types: o.Operators}, Dir: dir, Optimizer: opt}
 }
 
-// lowered returns a function that is about to run. What its passes have left behind is given back first: a run takes
-// about as much memory for weights that it prepares, and a garbage collector would let both grow together.
+// lowered returns a function that is about to run, in one goroutine. What its passes have left behind is given back
+// first: a run takes about as much memory for weights that it prepares, and a garbage collector would let both grow
+// together. So are the pages of the program that were only needed to start.
 func lowered(ctx context.Context, m *onnx.Model, o session.Options, inputs map[string]*array.Array) (*session.Function, error) {
+	fileio.ForgetProgram()
 	f, err := session.Model(ctx, m, o, inputs)
 	debug.FreeOSMemory()
 	return f, err

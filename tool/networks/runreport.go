@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/exec/decodable"
+	"github.com/nnopt/nnopt/internal/fileio"
 )
 
 // A runReport is the output of run --json.
@@ -108,7 +109,7 @@ func (m *runMemory) settle() {
 		}
 		m.group.Go(func() {
 			debug.FreeOSMemory()
-			dropPages()
+			fileio.ForgetProgram()
 		})
 	})
 }

@@ -1,5 +1,0 @@
-//go:build !linux
-
-package networks
-
-func dropPages() {}
