@@ -92,8 +92,9 @@ type FunctionOptions struct {
 	Profile bool
 	// Used is told of each constant when all that reads it has been computed for the first time: ops have
 	// then prepared what they need of it. Of a large one, it may be told of parts before. It may give back memory that
-	// can be read again. It may be nil.
-	Used func(*array.Array)
+	// can be read again. Elements of a spent constant are not: it may be set to an array without memory, if no other
+	// goroutine uses the function meanwhile, and Graph shows it so. Used may be nil.
+	Used func(a *array.Array, spent bool)
 
 	fixed bool // most calls have the same arguments as the one before, and nobody keeps results
 }

@@ -44,6 +44,7 @@ type constSlot struct {
 	slot  int32
 	value *array.Array
 	last  int32 // the last step that reads it
+	spent bool  // no step reads elements of it again
 }
 
 type slotKind uint8
@@ -74,6 +75,7 @@ type compiler struct {
 	g    *fgraph.FunctionGraph
 	slot []int32 // by variable
 	laid layouts // by slot
+	read []bool  // by slot: elements are read in all calls, and not only in the first one
 }
 
 func (c *compiler) newSlot(v *fgraph.Variable, kind slotKind) int32 {
@@ -81,6 +83,7 @@ func (c *compiler) newSlot(v *fgraph.Variable, kind slotKind) int32 {
 	c.slot[v.ID()] = n
 	f.slots++
 	f.roots, f.kinds, c.laid = append(f.roots, n), append(f.kinds, kind), append(c.laid, nil)
+	c.read = append(c.read, f.opts.Check)
 	return n
 }
 
@@ -97,7 +100,7 @@ func (c *compiler) leaves() error {
 	}
 	for v := range c.g.Variables() {
 		if a, ok := v.Data().(*array.Array); ok && v.IsConstant() {
-			f.consts = append(f.consts, constSlot{c.newSlot(v, foreign), a, -1})
+			f.consts = append(f.consts, constSlot{slot: c.newSlot(v, foreign), value: a, last: -1})
 			c.laid.inRows(c.slot[v.ID()], v)
 		}
 	}
@@ -149,8 +152,13 @@ func (c *compiler) step(p planned) error {
 		f.branches = max(f.branches, int(d.branch)+2)
 	}
 	_, s.choice = a.Op().(tensor.IfElseOp)
-	for _, v := range a.Inputs() {
+	preparing, ok := a.Op().(tensor.Preparing)
+	for k, v := range a.Inputs() {
 		s.in = append(s.in, c.slot[v.ID()])
+		// What a branch needs may be computed in a later call for the first time, and what is ahead may have failed.
+		if !ok || len(p.guard) > 0 || p.ahead || !preparing.Prepares(a, k) {
+			c.read[s.in[k]] = true
+		}
 	}
 	for _, v := range a.Outputs() {
 		s.out = append(s.out, c.newSlot(v, computed))
@@ -208,6 +216,12 @@ func (f *Function) compile(ctx context.Context, g *fgraph.FunctionGraph) error {
 	}
 	if f.opts.Threads > 1 && !f.opts.Check && f.branches == 0 { // decisions have their places in the order
 		f.findRegions()
+	}
+	for _, v := range g.Outputs() {
+		c.read[c.slot[v.ID()]] = true
+	}
+	for i := range f.consts {
+		f.consts[i].spent = !c.read[f.consts[i].slot]
 	}
 	f.plan(g, c.slot)
 	for i := range f.regions {

@@ -156,7 +156,7 @@ func (r *Runner) compute(ctx context.Context) error {
 	regions := r.f.regions
 	var used []constSlot
 	if r.f.opts.Used != nil && !r.f.called.Swap(true) {
-		used, r.ws.Read = r.f.consts, r.f.opts.Used
+		used, r.ws.Read = r.f.consts, func(part *array.Array) { r.f.opts.Used(part, false) }
 	}
 	// A stretch leaves out what only checks, profiles and the first call need, so each of these goes step by
 	// step.
@@ -182,7 +182,8 @@ func (r *Runner) compute(ctx context.Context) error {
 			return err
 		}
 		for ; len(used) > 0 && int(used[0].last) <= i; used = used[1:] {
-			r.f.opts.Used(used[0].value)
+			r.f.opts.Used(used[0].value, used[0].spent)
+			r.headers[used[0].slot] = *used[0].value
 		}
 	}
 	return nil

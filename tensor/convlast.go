@@ -82,6 +82,12 @@ func (op convLastOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 	}), nil
 }
 
+// Prepares implements Preparing.
+func (op convLastOp) Prepares(a *fgraph.Apply, input int) bool {
+	w := ConstantOf(a.Inputs()[1])
+	return input == 1 && w != nil && array.PreparesLastWeights(w, op.Groups)
+}
+
 // slideLast returns the kernel of an op that computes conv with run, which sets y, of a type. The op has
 // some inputs before those of an epilogue.
 func slideLast(op fgraph.Op, conv convLastOp, inputs int, dtype array.DType, run func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error) Kernel {
@@ -204,6 +210,12 @@ func (op winogradOp) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel,
 	return slideLast(op, op.conv(), 2, array.Float32, func(ws *array.Workspace, y *array.Array, in []*array.Array, w array.Window) error {
 		return ws.Winograd(y, in[0], in[1], prepared(ws), w, op.Tile, e, in[2:])
 	}), nil
+}
+
+// Prepares implements Preparing.
+func (op winogradOp) Prepares(a *fgraph.Apply, input int) bool {
+	w := ConstantOf(a.Inputs()[1])
+	return input == 1 && w != nil && w.Len() > 0
 }
 
 // InferShape implements ShapeInferer.

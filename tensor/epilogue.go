@@ -101,6 +101,12 @@ func (op *EpilogueOp) Completes(a *fgraph.Apply) bool {
 	return array.NewEpilogue(op.prog, argKinds(a, op.factors(len(a.Inputs())))).ByProduct()
 }
 
+// Prepares implements Preparing.
+func (op *epilogueOp) Prepares(a *fgraph.Apply, input int) bool {
+	base, ok := op.base.(Preparing)
+	return ok && base.Prepares(a, input)
+}
+
 // argKinds tells what kinds of inputs a product has for its program behind the factors, as far as types
 // tell.
 func argKinds(a *fgraph.Apply, factors int) []array.ArgKind {

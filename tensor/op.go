@@ -39,6 +39,12 @@ type Copying interface {
 	CompileCopy(a *fgraph.Apply) (Kernel, error)
 }
 
+// A Preparing op makes something else of constant inputs in the first call of its kernel.
+type Preparing interface {
+	// Prepares reports whether later calls read no elements of a constant input.
+	Prepares(a *fgraph.Apply, input int) bool
+}
+
 // A ShapeInferer knows the shapes of the outputs without computing them.
 type ShapeInferer interface {
 	// InferShape returns the sizes of each output as int64 scalars. If an entry or the whole list

@@ -34,6 +34,10 @@ type Options struct {
 	Threads int
 	// MaxBytes bounds the memory of a call, see exec.FunctionOptions.
 	MaxBytes int64
+	// Spend lets go of constants that ops have prepared in another form, such as weights that passes have made. No
+	// other goroutine may use the function during its first call, and its graph has no elements of them then.
+	// Functions of a Session find what they have in common by the elements, and keep them.
+	Spend bool
 }
 
 // Model makes the function of a model for inputs of these shapes and, where the graph depends on them,
@@ -164,7 +168,11 @@ func (s *source) function(ctx context.Context, o Options, r request) (*Function,
 		}
 	}
 	l.Values = nil // the function has what passes make of them
-	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, MaxBytes: o.MaxBytes, Used: func(a *array.Array) { forget(s.file, a) }}
+	options := exec.FunctionOptions{Profile: o.Profile, Threads: o.Threads, MaxBytes: o.MaxBytes, Used: func(a *array.Array, spent bool) {
+		if forget(s.file, a); spent && o.Spend && s.constants == nil {
+			*a = *array.Unmade(a.DType(), a.Shape()...)
+		}
+	}}
 	switch {
 	case o.Optimizer != nil && s.constants != nil:
 		options.Optimizer = sharing{o.Optimizer, s.constants}

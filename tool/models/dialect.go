@@ -50,6 +50,7 @@ func (o Options) lowering(dir string, opt *optdb.Optimizer) session.Options {
 // together. So are the pages of the program that were only needed to start.
 func lowered(ctx context.Context, m *onnx.Model, o session.Options, inputs map[string]*array.Array) (*session.Function, error) {
 	fileio.ForgetProgram()
+	o.Spend = true
 	f, err := session.Model(ctx, m, o, inputs)
 	debug.FreeOSMemory()
 	return f, err
