@@ -18,6 +18,7 @@ import (
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/passes/onnxpass"
+	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/rewrite/rewritetest"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -31,6 +32,27 @@ func TestRulesCompile(t *testing.T) {
 		if d := rewrite.Describe(l.Rule); d.Doc == "" {
 			t.Errorf("%s has no sentence", d.Name)
 		}
+	}
+}
+
+// TestSifted: of the rules of the program, those that begin with another operator are not asked.
+func TestSifted(t *testing.T) {
+	var rules []rewrite.NodeRewriter
+	for _, l := range onnxpass.Rules() {
+		if r, ok := rewrite.Undescribed(l.Rule).(*pattern.Substitution); ok {
+			rules = append(rules, r)
+		}
+	}
+	begin := rules[0].(rewrite.Sifter).Sieve(rules)
+	if begin == nil {
+		t.Fatal("rules are not sifted")
+	}
+	g, err := onnxpass.ParseGraph("x: float[2]; y = Neg(x); y", ir.Standard())
+	if err != nil {
+		t.Fatal(err)
+	}
+	if found := begin()(g.Outputs()[0].Owner(), nil); len(found) > len(rules)/10 {
+		t.Errorf("%d of %d rules are asked about %v", len(found), len(rules), g)
 	}
 }
 

@@ -25,7 +25,7 @@ import (
 // without dimensions, of the element type of what is replaced. Operators that had another meaning in
 // the version of the model don't match.
 func Vocabulary(operators *ir.Operators) pattern.Vocabulary {
-	v := vocabulary{operators: operators}
+	v := &vocabulary{operators: operators} // which rules can compare, so that they are sifted
 	v.listed = v.functions()
 	return v
 }
