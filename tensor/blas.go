@@ -115,7 +115,7 @@ func (op dot22Op) compileProduct(a *fgraph.Apply, e *array.Epilogue) (Kernel, er
 			return err
 		}
 		factor := prepared(ws)
-		if factor == nil && e == nil && (x.Dim(0) == 1 || y.Dim(1) == 1) {
+		if factor == nil && e == nil && x.Dim(1) != 1 && (x.Dim(0) == 1 || y.Dim(1) == 1) {
 			return shapeFault(vectorProduct(ws, 1, x, y, 0, out[0]))
 		}
 		if err := ws.MulRows(out[0], x, y, factor, e, in[2:]); err != nil {
@@ -148,6 +148,9 @@ func (op gemmOp) Compile(a *fgraph.Apply) (Kernel, error) {
 
 func (op gemvOp) Compile(a *fgraph.Apply) (Kernel, error) {
 	return productAndSum(a, op.Inplace, func(ws *array.Workspace, alpha float64, x, v *array.Array, beta float64, y *array.Array) error {
+		if x.Dim(1) == 1 && alpha == 1 && beta == 0 {
+			return ws.MatMul(y.Transpose(0, array.NewAxis), x, v.Transpose(0, array.NewAxis))
+		}
 		if x.Dim(0) == 1 {
 			return ws.Gemm(alpha, x, v.Transpose(0, array.NewAxis), beta, y.Transpose(0, array.NewAxis))
 		}
@@ -158,7 +161,7 @@ func (op gemvOp) Compile(a *fgraph.Apply) (Kernel, error) {
 // vectorProduct is Gemm, or Gemv if one factor is a row or a column: rules make that of it where they know the
 // size, and its bits are others.
 func vectorProduct(ws *array.Workspace, alpha float64, x, y *array.Array, beta float64, z *array.Array) error {
-	switch row, column := x.Dim(0) == 1, y.Dim(1) == 1; {
+	switch row, column := x.Dim(0) == 1 && z.Dim(0) == 1, y.Dim(1) == 1 && z.Dim(1) == 1; { // or Gemm says that sizes differ
 	case row == column:
 		return ws.Gemm(alpha, x, y, beta, z)
 	case row:
@@ -187,13 +190,27 @@ func productAndSum(a *fgraph.Apply, inplace bool, multiply func(ws *array.Worksp
 	}
 }
 
-func (op gerOp) Compile(*fgraph.Apply) (Kernel, error) {
+func (op gerOp) Compile(a *fgraph.Apply) (Kernel, error) {
+	z := a.Inputs()[0].Owner()
+	alone := z != nil && z.Op() == fgraph.Op(AllocOp{}) && isNumber(z.Inputs()[0], 0) && isNumber(a.Inputs()[1], 1)
 	return func(ws *array.Workspace, in, out []*array.Array) error {
+		if x, y := in[2], in[3]; alone && x.Dim(0) == in[0].Dim(0) && y.Dim(0) == in[0].Dim(1) { // as a Dot22 of one term
+			if err := target(ws, op.Inplace, out[0], in[0], 0); err != nil {
+				return err
+			}
+			return ws.MatMul(out[0], x.Transpose(0, array.NewAxis), y.Transpose(array.NewAxis, 0))
+		}
 		if err := target(ws, op.Inplace, out[0], in[0], 1); err != nil {
 			return err
 		}
 		return shapeFault(ws.Ger(in[1].Float(0), in[2], in[3], out[0], op.BLAS))
 	}, nil
+}
+
+// isNumber reports whether v is a constant scalar of a value.
+func isNumber(v *fgraph.Variable, value float64) bool {
+	c := ConstantOf(v)
+	return c != nil && c.Len() == 1 && c.Float(0) == value
 }
 
 // special reports whether a product with v turns infinities into NaN or the reverse. A BLAS does

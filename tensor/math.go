@@ -75,8 +75,8 @@ func ZerosLike(x *fgraph.Variable) *fgraph.Variable { return FillLike(x, 0) }
 // has one element.
 func FillLike(x *fgraph.Variable, v float64) *fgraph.Variable {
 	c := Number(v, x)
-	if TypeOf(x).AllOnes() {
+	if TypeOf(x).NDim() == 0 {
 		return c
 	}
-	return Second(x, c)
+	return Second(x, c) // also for a single element, for Grad has to see that it is of x
 }

@@ -23,6 +23,9 @@ func dotToMul(c *rewrite.Context, n *apply) (result, error) {
 	if !isScalar(x) && !isScalar(y) && last == 1 && typeOf(y).NDim() == 2 && (isExpanded(x) && isExpanded(y) || isTerm(n.Out())) {
 		return c.Miss("it is an outer product, which Ger computes"), nil
 	}
+	if isScaled(n.Out()) {
+		return c.Miss("a scalar multiplies it, which would be one factor of three, with other bits"), nil
+	}
 	x, y = withSingle(x, last), withSingle(y, 0)
 	rows, cols := last == 1, typeOf(y).NDim() == 2 // what the result has
 	switch {
@@ -95,6 +98,16 @@ func withSingle(v *variable, d int) *variable {
 func isExpanded(v *variable) bool {
 	a, _, ok := owner[tensor.DimShuffleOp](v)
 	return ok && typeOf(a.Inputs()[0]).NDim() == 1
+}
+
+// isScaled reports whether the only reader of v multiplies it by a scalar.
+func isScaled(v *variable) bool {
+	client := onlyClient(v)
+	if client == nil {
+		return false
+	}
+	op, _ := elemOf(client)
+	return op == array.Mul && slices.ContainsFunc(client.Inputs(), func(x *variable) bool { return x != v && isScalar(x) })
 }
 
 // isTerm reports whether v, or a product with v as a factor, is a term of a sum with other terms.

@@ -91,10 +91,10 @@ func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
 	return replace(c, n, size)
 }
 
-// isFree reports whether a size is known that may be another one in another run. Those of 0 and 1 are parts of types.
+// isFree reports whether a size is known that may be another one in another run.
 func isFree(size *variable) bool {
-	n, ok := intOf(size)
-	return ok && n > 1
+	_, ok := intOf(size)
+	return ok
 }
 
 // sizeOfConstant reports whether v is a size that keepSize has made.

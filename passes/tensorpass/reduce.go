@@ -195,12 +195,12 @@ func reduceAlloc(scalars bool) transform {
 			return c.Miss("another rule reduces a value like this"), nil
 		}
 		padding := len(sizes) - typeOf(v).NDim()
-		var repeats, kept []*variable
+		var repeats, others []*variable
 		var own, single array.Axes // dimensions of v that are reduced: those that are not repeated, and the others
 		for d, size := range sizes {
 			switch at := d - padding; {
 			case !axes.Has(d):
-				kept = append(kept, size)
+				others = append(others, size)
 			case at >= 0 && typeOf(v).Dim(at) != 1:
 				own |= 1 << at
 			default:
@@ -228,6 +228,9 @@ func reduceAlloc(scalars bool) transform {
 		w = castTo(w, dtypeOf(n.Out()))
 		total := tensor.Int(1)
 		for _, size := range repeats {
+			if isFloat(w) {
+				size = kept(size)
+			}
 			total = combined(array.Mul, total, size)
 		}
 		switch {
@@ -238,7 +241,7 @@ func reduceAlloc(scalars bool) transform {
 			w = tensor.Pow(w, tensor.Cast(total, dtypeOf(w)))
 		}
 		if !n.Out().Type().Accepts(w.Type()) {
-			w = refilled(w, kept)
+			w = refilled(w, others)
 		}
 		return replace(c, n, provided(w, "a maximum or minimum of no elements", nonempty...))
 	}

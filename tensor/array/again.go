@@ -45,7 +45,7 @@ func (ws *Workspace) MapAgain(p *Program, out, in []*Array) func() {
 // MulRowsAgain returns what computes MulRows for the same headers, whose elements may be others, nil if that is not a
 // product of few rows with what was prepared.
 func (ws *Workspace) MulRowsAgain(c, a *Array, prepared *Factor, e *Epilogue, args []*Array) func() {
-	if prepared == nil || a.shape[1] != prepared.rows || a.shape[0] != c.shape[0] || c.Len() == 0 || !a.Contiguous() || !c.Contiguous() {
+	if !prepared.fits(a, c) || !a.Contiguous() || !c.Contiguous() {
 		return nil
 	}
 	done := new(completion)

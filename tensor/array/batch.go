@@ -11,7 +11,7 @@ func (ws *Workspace) BatchMatMul(c, a, b *Array, prepared *Factor, e *Epilogue, 
 	m := &ws.matrices // since their own headers would be on the heap
 	var ok bool
 	m[1], ok = a.asRows()
-	if ok = ok && b.oneMatrix() && c.Len() > 0 && a.shape[a.ndim-1] > 0 && a.shape[a.ndim-1] == b.shape[b.ndim-2]; !ok {
+	if ok = ok && b.oneMatrix() && c.Len() > 0 && a.shape[a.ndim-1] > 0 && a.shape[a.ndim-1] == b.shape[b.ndim-2]; !ok || a.shape[a.ndim-1] == 1 {
 		prepared = nil
 	}
 	var done completion

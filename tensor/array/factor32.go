@@ -44,7 +44,7 @@ func (f *Factor) become(b *Array, t *kernel.Threads, read func(part *Array)) {
 // MulRows sets c, a matrix, to a·b, and completes it, if there is an epilogue, whose other inputs are
 // args. b may have been prepared; otherwise prepared is nil.
 func (ws *Workspace) MulRows(c, a, b *Array, prepared *Factor, e *Epilogue, args []*Array) error {
-	if prepared != nil && (a.shape[1] != prepared.rows || a.shape[0] != c.shape[0] || c.Len() == 0) {
+	if !prepared.fits(a, c) {
 		prepared = nil
 	}
 	if prepared != nil && e == nil {
@@ -57,6 +57,11 @@ func (ws *Workspace) MulRows(c, a, b *Array, prepared *Factor, e *Epilogue, args
 	}
 	defer done.end()
 	return ws.rowBlocks(&done, c, a, b, prepared)
+}
+
+// fits reports whether the factor computes c from a, whose columns are the terms. A single term is not added to 0.
+func (f *Factor) fits(a, c *Array) bool {
+	return f != nil && a.shape[1] == f.rows && f.rows > 1 && a.shape[0] == c.shape[0] && c.Len() > 0
 }
 
 // rowBlocks is MulRows for what completes the elements of c, perhaps in another shape.

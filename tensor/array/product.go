@@ -221,11 +221,15 @@ func (ws *Workspace) gemm32(alpha float32, a kernel.Matrix, ta bool, b kernel.Ma
 // MatMul sets c, which is contiguous, to the matrix product of a and b. The elements may be of any
 // type, which all three have; bools are combined with "and" and "or".
 func (ws *Workspace) MatMul(c, a, b *Array) error {
-	if c.dtype.IsFloat() {
+	if c.dtype.IsFloat() && a.shape[1] != 1 {
 		return ws.Gemm(1, a, b, 0, c)
 	}
 	if a.shape[1] != b.shape[0] {
 		return fmt.Errorf("array: product of shapes %v and %v", a.Shape(), b.Shape())
+	}
+	if c.dtype.IsFloat() { // an element is its only term, also -0, as where rules know that there is one
+		ws.Map(mulPrograms[c.dtype], []*Array{c}, []*Array{a, b})
+		return nil
 	}
 	ws.pieces(c.Len()*a.shape[1]*multiplied, c.shape[0], 1, func(_ *Workspace, first, next int) {
 		some, part := a.stretch(0, first, next), c.stretch(0, first, next)

@@ -64,7 +64,7 @@ func (x Axes) Has(d int) bool { return x>>d&1 != 0 }
 // shape and the strides of in alone. The error wraps ErrEmpty.
 func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	// A sum of one element is that element, as it is where its type says so: 0 + -0 is another zero.
-	if r <= Min && in.dtype == out.dtype && in.Len() == out.Len() {
+	if (r <= Min || r == LogSumExp) && in.dtype == out.dtype && in.Len() == out.Len() {
 		in.sortAxesTo(&ws.sorted, axes)
 		ws.Copy(out, &ws.sorted)
 		return nil

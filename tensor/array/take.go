@@ -379,14 +379,16 @@ func (ws *Workspace) Add(a, y *Array) {
 	ws.Map(addPrograms[a.dtype], []*Array{a}, []*Array{a, v})
 }
 
-var addPrograms = func() (list [numDTypes]*Program) {
+var addPrograms, mulPrograms = binaryPrograms(Add, Or), binaryPrograms(Mul, And)
+
+func binaryPrograms(number, truth Opcode) (list [numDTypes]*Program) {
 	for d := range list {
-		op := Add
+		op := number
 		if DType(d) == Bool {
-			op = Or
+			op = truth
 		}
 		p := NewProgram(DType(d), DType(d))
 		list[d] = p.Return(p.Append(op, 0, 1))
 	}
 	return list
-}()
+}
