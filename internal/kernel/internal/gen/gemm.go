@@ -294,13 +294,22 @@ func (g *tiles) step(u int) {
 	}
 }
 
-// fetchAhead fetches a line of what is read next, to all caches: to the second level alone, products of 32 rows
-// and weights in memory took 1.03 times as long, and 1.02 times with two threads (Zen 4, AVX-512 and AVX2,
-// 2026-11-30). Wide tiles leave it to the processor: see rowAhead.
+// fetchAhead fetches a line of what is read next. Wide tiles leave it to the processor: see rowAhead.
 func (g *tiles) fetchAhead() {
 	if !g.wide() {
-		g.p("PREFETCHT0 (R14); ADDQ R12, R14")
+		g.p("%s (R14); ADDQ R12, R14", g.fetch())
 	}
+}
+
+// fetch is what fetches weights: to all caches, or to the second level alone, as took less time with weights in memory (Zen 4,
+// 2026-11-30). To all, products of 32 rows took 0.97 of the time with AVX-512, but those of one to three rows up to 1.6
+// times as long, which wait for nothing else; with AVX2 those of two to four rows took 0.7 to 0.9, and of six up to 1.3
+// times as long.
+func (g *tiles) fetch() string {
+	if g.lanes == 16 && g.rows > 3 || g.lanes == 8 && g.rows > 1 && g.rows < 5 {
+		return "PREFETCHT0"
+	}
+	return "PREFETCHT1"
 }
 
 // eachRow calls f for the rows of the tile, and moves ptr from one to the next.

@@ -63,7 +63,7 @@ func (g *tiles) stepOfRun(u int) {
 }
 
 // fetchAheadOfRun is fetchAhead, whose distance has no register here.
-func (g *tiles) fetchAheadOfRun() { g.p("PREFETCHT0 (R14); ADDQ tile_aheadStep(DI), R14") }
+func (g *tiles) fetchAheadOfRun() { g.p("%s (R14); ADDQ tile_aheadStep(DI), R14", g.fetch()) }
 
 // loopOverRunsNEON is loopOverRuns for arm64.
 func (g *tiles) loopOverRunsNEON() {
