@@ -1586,23 +1586,6 @@ next:
 	VZEROUPPER
 	RET
 
-// func sqrtBlocks(dst, x *float32, blocks int)
-TEXT ·sqrtBlocks(SB), NOSPLIT, $0-24
-	MOVQ dst+0(FP), DI
-	MOVQ x+8(FP), SI
-	MOVQ blocks+16(FP), CX
-	XORQ AX, AX
-next:
-	VSQRTPS 0(SI)(AX*1), Y0
-	VMOVUPS Y0, 0(DI)(AX*1)
-	VSQRTPS 32(SI)(AX*1), Y0
-	VMOVUPS Y0, 32(DI)(AX*1)
-	ADDQ $64, AX
-	DECQ CX
-	JNZ  next
-	VZEROUPPER
-	RET
-
 // func absBlocks(dst, x *float32, blocks int)
 TEXT ·absBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI
@@ -1614,6 +1597,23 @@ next:
 	VANDPS 0(SI)(AX*1), Y13, Y0
 	VMOVUPS Y0, 0(DI)(AX*1)
 	VANDPS 32(SI)(AX*1), Y13, Y0
+	VMOVUPS Y0, 32(DI)(AX*1)
+	ADDQ $64, AX
+	DECQ CX
+	JNZ  next
+	VZEROUPPER
+	RET
+
+// func sqrtBlocks(dst, x *float32, blocks int)
+TEXT ·sqrtBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+	XORQ AX, AX
+next:
+	VSQRTPS 0(SI)(AX*1), Y0
+	VMOVUPS Y0, 0(DI)(AX*1)
+	VSQRTPS 32(SI)(AX*1), Y0
 	VMOVUPS Y0, 32(DI)(AX*1)
 	ADDQ $64, AX
 	DECQ CX

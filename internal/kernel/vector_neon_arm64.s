@@ -2679,30 +2679,6 @@ next:
 	BNE next
 	RET
 
-// func sqrtBlocks(dst, x *float32, blocks int)
-TEXT ·sqrtBlocks(SB), NOSPLIT, $0-24
-	MOVD dst+0(FP), R0
-	MOVD x+8(FP), R1
-	MOVD blocks+16(FP), R5
-next:
-	FMOVQ 0(R1), F30
-	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
-	FMOVQ F0, 0(R0)
-	FMOVQ 16(R1), F30
-	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
-	FMOVQ F0, 16(R0)
-	FMOVQ 32(R1), F30
-	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
-	FMOVQ F0, 32(R0)
-	FMOVQ 48(R1), F30
-	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
-	FMOVQ F0, 48(R0)
-	ADD $64, R0
-	ADD $64, R1
-	SUBS $1, R5
-	BNE next
-	RET
-
 // func absBlocks(dst, x *float32, blocks int)
 TEXT ·absBlocks(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0
@@ -2722,6 +2698,30 @@ next:
 	FMOVQ F0, 32(R0)
 	FMOVQ 48(R1), F30
 	WORD $0x4e3e1da0 // and v0.16b, v13.16b, v30.16b
+	FMOVQ F0, 48(R0)
+	ADD $64, R0
+	ADD $64, R1
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func sqrtBlocks(dst, x *float32, blocks int)
+TEXT ·sqrtBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 0(R0)
+	FMOVQ 16(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 16(R0)
+	FMOVQ 32(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
+	FMOVQ F0, 32(R0)
+	FMOVQ 48(R1), F30
+	WORD $0x6ea1fbc0 // fsqrt v0.4s, v30.4s
 	FMOVQ F0, 48(R0)
 	ADD $64, R0
 	ADD $64, R1

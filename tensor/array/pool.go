@@ -17,9 +17,10 @@ const (
 	PoolSum                       // their sum
 )
 
-// Pool sets y to what a window finds in x: shapes [N, C, positions…] and [N, C, spatial…]. Both
-// have one type, floats except for PoolMax, and y is contiguous. Sums of float32s add those of the columns of a
-// window, if that is at most maxSingle additions; others have the order of the window, and are in double precision. Each window has an element in the input, except for sums and PoolPaddedMean.
+// Pool sets y to what a window finds in x: shapes [N, C, positions…] and [N, C, spatial…]. Both have one type, floats except
+// for PoolMax, and y is contiguous. Sums of float32s add those of the columns of a window, if that is at most maxSingle
+// additions; others have the order of the window, and are in double precision. Each window has an element in the input, except
+// for sums and PoolPaddedMean.
 func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 	if x.dtype == Float32 && x.shape[1] >= leastTurnedChannels && y.shape[y.ndim-1] < mostTurnedColumns && x.Len() > 0 && y.Len() > 0 {
 		return ws.poolTurned(y, x, w, kind)
@@ -52,8 +53,7 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 	})
 }
 
-// maxSingle is how many additions of float32s, one after the other, are made in single precision: a sum is off by as many
-// roundings at most.
+// maxSingle is how many float32s are added one after the other in single precision: a sum is off by as many roundings.
 const maxSingle = 31
 
 // additions returns how many additions follow each other where the sums of columns are added.

@@ -8,7 +8,7 @@ import (
 // arithmetic writes what elementwise.go, activation.go, reduce.go and colsums.go do, for AVX2 and
 // arm64.
 func (g *vectors) arithmetic() {
-	const zero, one = "VXORPS Y13, Y13, Y13", "VBROADCASTSS one, Y13"
+	const unary, zero, one = "dst, x *float32, blocks int", "VXORPS Y13, Y13, Y13", "VBROADCASTSS one, Y13"
 	for _, f := range []struct{ name, params, before, ops string }{
 		{"add", "dst, x *float32, blocks int", "", "VMOVUPS dst, Y0; VADDPS x, Y0, Y0"},
 		{"addScaled", "dst, x *float32, blocks int, alpha float32", "", "VMULPS x, alpha, Y0; VADDPS dst, Y0, Y0"},
@@ -20,13 +20,10 @@ func (g *vectors) arithmetic() {
 		{"sum", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VADDPS y, Y0, Y0"},
 		{"sub", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VSUBPS y, Y0, Y0"},
 		{"div", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VDIVPS y, Y0, Y0"},
-		{"neg", "dst, x *float32, blocks int", "VBROADCASTSS sign, Y13", "VXORPS x, Y13, Y0"},
-		{"sqrt", "dst, x *float32, blocks int", "", "VSQRTPS x, Y0"},
-		{"abs", "dst, x *float32, blocks int", "VBROADCASTSS abs, Y13", "VANDPS x, Y13, Y0"},
-		{"round", "dst, x *float32, blocks int", "", "VROUNDPS $8, x, Y0"}, // to the nearest integer, halves to even
-		{"floor", "dst, x *float32, blocks int", "", "VROUNDPS $9, x, Y0"},
-		{"ceil", "dst, x *float32, blocks int", "", "VROUNDPS $10, x, Y0"},
-		{"trunc", "dst, x *float32, blocks int", "", "VROUNDPS $11, x, Y0"},
+		{"neg", unary, "VBROADCASTSS sign, Y13", "VXORPS x, Y13, Y0"}, {"abs", unary, "VBROADCASTSS abs, Y13", "VANDPS x, Y13, Y0"},
+		// To the nearest integer, halves to even.
+		{"sqrt", unary, "", "VSQRTPS x, Y0"}, {"round", unary, "", "VROUNDPS $8, x, Y0"},
+		{"floor", unary, "", "VROUNDPS $9, x, Y0"}, {"ceil", unary, "", "VROUNDPS $10, x, Y0"}, {"trunc", unary, "", "VROUNDPS $11, x, Y0"},
 		// VMAXPS and VMINPS return their first operand, x, where one of both is NaN, or both are
 		// zeros. So what is left is a y that is NaN: it does not equal itself.
 		{"larger", "dst, x, y *float32, blocks int", "", "VMOVUPS y, Y0; VMAXPS x, Y0, Y1; VCMPPS $0, Y0, Y0, Y2; VBLENDVPS Y2, Y1, Y0, Y0"},
