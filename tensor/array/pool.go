@@ -56,9 +56,6 @@ func (ws *Workspace) Pool(y, x *Array, w Window, kind Pooling) error {
 // maxSingle is how many float32s are added one after the other in single precision: a sum is off by as many roundings.
 const maxSingle = 31
 
-// additions returns how many additions follow each other where the sums of columns are added.
-func (s *slide) additions() int { return s.size[0]*s.size[1] + s.size[2] - 2 }
-
 // leastTurnedChannels is how many channels fill vectors. Then it takes less time to move them behind the others
 // and back than to pool lines: 0.2 to 0.5 of it on a Zen 5 (2026-11-28).
 const leastTurnedChannels = 16

@@ -128,6 +128,9 @@ func (s *slide) inputs() int { return s.in[0] * s.in[1] * s.in[2] }
 // window returns the number of elements of the window.
 func (s *slide) window() int { return s.size[0] * s.size[1] * s.size[2] }
 
+// additions returns how many additions follow each other where the sums of columns are added.
+func (s *slide) additions() int { return s.size[0]*s.size[1] + s.size[2] - 2 }
+
 // plain reports whether each element of the result belongs to the element of the input in the same
 // place.
 func (s *slide) plain() bool {

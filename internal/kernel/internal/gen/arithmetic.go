@@ -21,8 +21,7 @@ func (g *vectors) arithmetic() {
 		{"sub", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VSUBPS y, Y0, Y0"},
 		{"div", "dst, x, y *float32, blocks int", "", "VMOVUPS x, Y0; VDIVPS y, Y0, Y0"},
 		{"neg", unary, "VBROADCASTSS sign, Y13", "VXORPS x, Y13, Y0"}, {"abs", unary, "VBROADCASTSS abs, Y13", "VANDPS x, Y13, Y0"},
-		// To the nearest integer, halves to even.
-		{"sqrt", unary, "", "VSQRTPS x, Y0"}, {"round", unary, "", "VROUNDPS $8, x, Y0"},
+		{"sqrt", unary, "", "VSQRTPS x, Y0"}, {"round", unary, "", "VROUNDPS $8, x, Y0"}, // halves to even
 		{"floor", unary, "", "VROUNDPS $9, x, Y0"}, {"ceil", unary, "", "VROUNDPS $10, x, Y0"}, {"trunc", unary, "", "VROUNDPS $11, x, Y0"},
 		// VMAXPS and VMINPS return their first operand, x, where one of both is NaN, or both are
 		// zeros. So what is left is a y that is NaN: it does not equal itself.
