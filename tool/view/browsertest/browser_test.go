@@ -35,6 +35,14 @@ func TestMain(m *testing.M) {
 		fmt.Println("left out: the tests in a browser:", err)
 		os.Exit(0)
 	}
+	// Browsers and servers that are killed leave files behind, and so they get a folder of their own.
+	scratch, err := os.MkdirTemp("", "nnopt-browsertest")
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.Setenv("TMPDIR", scratch); err != nil {
+		log.Fatal(err)
+	}
 	// The sandbox needs what containers forbid, and the page loads nothing.
 	options := append(chromedp.DefaultExecAllocatorOptions[:], chromedp.ExecPath(program), chromedp.NoSandbox, chromedp.DisableGPU,
 		chromedp.WSURLReadTimeout(time.Minute), chromedp.WindowSize(1400, 900))
@@ -48,6 +56,9 @@ func TestMain(m *testing.M) {
 	code := m.Run()
 	end()
 	stop()
+	if err := os.RemoveAll(scratch); err != nil {
+		log.Fatal(err)
+	}
 	os.Exit(code)
 }
 
