@@ -23,10 +23,13 @@ func Bits(v float32) uint16 {
 	return sign | uint16((bits-0x38000000)>>13)
 }
 
-// Float32 returns the float16 with the given bits as a float32, which has all of them.
+// Float32 returns the float16 with the given bits as a float32, which has all of them but signaling NaNs.
 func Float32(half uint16) float32 {
 	sign, bits := uint32(half)<<16&(1<<31), uint32(half)&0x7fff<<13
-	if bits >= 0x7c00<<13 { // infinite or NaN
+	if bits >= 0x7c00<<13 { // infinite or NaN, of which the first bit of the fraction is set, as processors do
+		if bits > 0x7c00<<13 {
+			bits |= 1 << 22
+		}
 		return math.Float32frombits(sign | bits | 0x7f800000)
 	}
 	// Exponents begin 112 below those of float32s. The product is exact, also of what is not normal.

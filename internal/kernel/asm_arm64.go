@@ -374,6 +374,9 @@ func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int)
 func roundBlocks(dst, x *float32, blocks int)
 
 //go:noescape
+func roundHalfBlocks(dst *uint16, x *float32, blocks int)
+
+//go:noescape
 func rowSquaresBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64, means *[4]float32)
 
 //go:noescape
@@ -458,6 +461,9 @@ func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr
 
 //go:noescape
 func truncBlocks(dst, x *float32, blocks int)
+
+//go:noescape
+func widenHalfBlocks(dst *float32, x *uint16, blocks int)
 
 //go:noescape
 func winograd2InBlocks(t *combining)

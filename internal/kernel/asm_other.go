@@ -312,6 +312,8 @@ func reluSignsBlocks(dst, x *float32, signs *uint16, blocks int) { panic(errNoAs
 
 func roundBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
 
+func roundHalfBlocks(dst *uint16, x *float32, blocks int) { panic(errNoAssembly) }
+
 func rowSquaresBlocks(x *float32, stride uintptr, blocks int, sums *[32]float64, means *[4]float32) {
 	panic(errNoAssembly)
 }
@@ -381,6 +383,8 @@ func transpose8Blocks(dst *float32, dstRow uintptr, src *float32, srcRow uintptr
 }
 
 func truncBlocks(dst, x *float32, blocks int) { panic(errNoAssembly) }
+
+func widenHalfBlocks(dst *float32, x *uint16, blocks int) { panic(errNoAssembly) }
 
 func winograd2InBlocks(t *combining) { panic(errNoAssembly) }
 

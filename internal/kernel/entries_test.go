@@ -76,6 +76,8 @@ var entries = map[string]func(a *arena, rows, cols int){
 		CodesVec(make([]byte, cols), a.in(cols), a.in(cols), a.in(cols), 0, 255)
 	},
 	"BytesVec":        func(a *arena, rows, cols int) { BytesVec(make([]byte, cols), a.in(cols)) },
+	"WidenHalf":       func(a *arena, rows, cols int) { WidenHalf(a.out(cols), make([]uint16, cols)) },
+	"RoundHalf":       func(a *arena, rows, cols int) { RoundHalf(make([]uint16, cols), a.in(cols)) },
 	"Interleave":      func(a *arena, rows, cols int) { Interleave(a.out(2*cols), a.in(cols), a.in(cols)) },
 	"Interleave3":     func(a *arena, rows, cols int) { Interleave3(a.out(3*cols), a.in(cols), a.in(cols), a.in(cols)) },
 	"EverySecond":     func(a *arena, rows, cols int) { EverySecond(a.out(cols), a.in(2*cols)) },

@@ -18,7 +18,7 @@ const (
 	blasSet   kernelSet = iota // the implementation of blas32, and plain loops
 	goSet                      // the Go twins of the assembly
 	neonSet                    // of arm64
-	avx2Set                    // AVX2 and FMA
+	avx2Set                    // AVX2, FMA and F16C
 	avx512Set                  // AVX-512F
 )
 
@@ -38,7 +38,7 @@ func supportedSets() []kernelSet {
 		return []kernelSet{blasSet, goSet, neonSet}
 	case runtime.GOARCH == "wasm": // a page gives the bits that the program gives
 		return []kernelSet{blasSet, goSet}
-	case runtime.GOARCH != "amd64" || !x.HasAVX2 || !x.HasFMA:
+	case runtime.GOARCH != "amd64" || !x.HasAVX2 || !x.HasFMA || !convertsHalves():
 		return []kernelSet{goSet, blasSet}
 	case !x.HasAVX512F:
 		return []kernelSet{blasSet, goSet, avx2Set}

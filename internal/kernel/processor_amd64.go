@@ -21,3 +21,10 @@ func secondCache() int {
 	_, cx := cpuid(caches)
 	return int(cx>>16) << 10
 }
+
+// convertsHalves reports whether there are instructions that convert float16s: F16C.
+func convertsHalves() bool {
+	const version = 1
+	_, cx := cpuid(version)
+	return cx>>29&1 == 1
+}

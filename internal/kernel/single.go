@@ -1,6 +1,11 @@
 package kernel
 
-import "math"
+import (
+	"math"
+	"unsafe"
+
+	"github.com/nnopt/nnopt/internal/half"
+)
 
 // Float32Map returns the function with the given name on vectors of float32s, or nil if there is
 // none: add, sub, mul, div, max and min of x and y; abs, neg, sqrt, round (to even), floor, ceil, trunc,
@@ -135,6 +140,36 @@ func CodesVec(dst []byte, x, scale, zero []float32, lo, hi float32) {
 	for i := n * block; i < len(x); i++ {
 		v := float32(math.RoundToEven(float64(x[i]/scale[i]))) + zero[i]
 		dst[i] = byteOf(min(max(v, lo), hi))
+	}
+}
+
+// WidenHalf sets dst to float16s, of which x has the bits. dst is at least as long as x.
+func WidenHalf[H ~uint16](dst []float32, x []H) {
+	dst = head(dst, len(x))
+	n := wholeBlocks(len(x))
+	if n > 0 {
+		widenHalfBlocks(&dst[0], (*uint16)(unsafe.Pointer(&x[0])), n)
+	}
+	for i := n * block; i < len(x); i++ {
+		dst[i] = half.Float32(uint16(x[i]))
+	}
+}
+
+// RoundHalf sets dst to the bits of the float16s that are nearest to x, of two the ones with an even last bit. dst is at
+// least as long as x.
+func RoundHalf[H ~uint16](dst []H, x []float32) {
+	dst = head(dst, len(x))
+	n := wholeBlocks(len(x))
+	if n > 0 {
+		roundHalfBlocks((*uint16)(unsafe.Pointer(&dst[0])), &x[0], n)
+	}
+	for i := n * block; i < len(x); i++ {
+		bits := math.Float32bits(x[i])
+		if n := bits&(1<<31-1) - 0x38800000; n < 0x47800000-0x38800000 { // a normal float16, or one that rounds to infinity
+			dst[i] = H(bits>>16&0x8000) | H((n+0x800000+0xfff+bits>>13&1)>>13)
+			continue
+		}
+		dst[i] = H(half.Bits(x[i]))
 	}
 }
 

@@ -4139,6 +4139,40 @@ next:
 	VZEROUPPER
 	RET
 
+// func widenHalfBlocks(dst *float32, x *uint16, blocks int)
+TEXT ·widenHalfBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+next:
+	VCVTPH2PS 0(SI), Y0
+	VMOVUPS Y0, 0(DI)
+	VCVTPH2PS 16(SI), Y1
+	VMOVUPS Y1, 32(DI)
+	ADDQ $32, SI
+	ADDQ $64, DI
+	DECQ CX
+	JNZ next
+	VZEROUPPER
+	RET
+
+// func roundHalfBlocks(dst *uint16, x *float32, blocks int)
+TEXT ·roundHalfBlocks(SB), NOSPLIT, $0-24
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ blocks+16(FP), CX
+next:
+	VMOVUPS 0(SI), Y0
+	VCVTPS2PH $0, Y0, 0(DI)
+	VMOVUPS 32(SI), Y1
+	VCVTPS2PH $0, Y1, 16(DI)
+	ADDQ $64, SI
+	ADDQ $32, DI
+	DECQ CX
+	JNZ next
+	VZEROUPPER
+	RET
+
 // func evensBlocks(dst, x *float32, blocks int)
 TEXT ·evensBlocks(SB), NOSPLIT, $0-24
 	MOVQ dst+0(FP), DI

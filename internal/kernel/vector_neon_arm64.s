@@ -6868,6 +6868,50 @@ next:
 	BNE next
 	RET
 
+// func widenHalfBlocks(dst *float32, x *uint16, blocks int)
+TEXT ·widenHalfBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ (R1), F0
+	FMOVQ 16(R1), F1
+	WORD $0x0e217802 // fcvtl v2.4s, v0.4h
+	WORD $0x4e217803 // fcvtl2 v3.4s, v0.8h
+	WORD $0x0e217824 // fcvtl v4.4s, v1.4h
+	WORD $0x4e217825 // fcvtl2 v5.4s, v1.8h
+	FMOVQ F2, 0(R0)
+	FMOVQ F3, 16(R0)
+	FMOVQ F4, 32(R0)
+	FMOVQ F5, 48(R0)
+	ADD $32, R1
+	ADD $64, R0
+	SUBS $1, R5
+	BNE next
+	RET
+
+// func roundHalfBlocks(dst *uint16, x *float32, blocks int)
+TEXT ·roundHalfBlocks(SB), NOSPLIT, $0-24
+	MOVD dst+0(FP), R0
+	MOVD x+8(FP), R1
+	MOVD blocks+16(FP), R5
+next:
+	FMOVQ 0(R1), F2
+	FMOVQ 16(R1), F3
+	FMOVQ 32(R1), F4
+	FMOVQ 48(R1), F5
+	WORD $0x0e216840 // fcvtn v0.4h, v2.4s
+	WORD $0x4e216860 // fcvtn2 v0.8h, v3.4s
+	WORD $0x0e216881 // fcvtn v1.4h, v4.4s
+	WORD $0x4e2168a1 // fcvtn2 v1.8h, v5.4s
+	FMOVQ F0, (R0)
+	FMOVQ F1, 16(R0)
+	ADD $64, R1
+	ADD $32, R0
+	SUBS $1, R5
+	BNE next
+	RET
+
 // func evensBlocks(dst, x *float32, blocks int)
 TEXT ·evensBlocks(SB), NOSPLIT, $0-24
 	MOVD dst+0(FP), R0

@@ -7,6 +7,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/nnopt/nnopt/internal/half"
 	"github.com/nnopt/nnopt/internal/longtest"
 )
 
@@ -286,6 +287,35 @@ func TestBytesVec(t *testing.T) {
 			}
 			if got != want {
 				t.Errorf("element %d of %d: %v is %d, want %d", i, n, x[i], got, want)
+			}
+		}
+	}
+}
+
+// Float16s become the float32s that they are, and float32s the nearest float16s, with all kernels: all of them, and what lies
+// between two.
+func TestHalfFloats(t *testing.T) {
+	x, y := make([]uint16, 1<<16), make([]float32, 1<<16)
+	for i := range x {
+		x[i] = uint16(i)
+	}
+	WidenHalf(y, x)
+	for i, got := range y {
+		if want := half.Float32(x[i]); math.Float32bits(got) != math.Float32bits(want) {
+			t.Fatalf("%#x is %v, want %v", i, got, want)
+		}
+	}
+	for _, ulps := range []int{-1, 0, 1, 1<<12 - 1, 1 << 12, 1<<12 + 1} {
+		z := slices.Clone(y)
+		for i, v := range z {
+			z[i] = math.Float32frombits(math.Float32bits(v) + uint32(ulps))
+		}
+		for _, n := range []int{1, 15, 16, 17, len(z)} {
+			RoundHalf(x, z[:n])
+			for i, v := range z[:n] {
+				if want := half.Bits(v); x[i] != want {
+					t.Fatalf("%v of %d is %#x, want %#x", v, n, x[i], want)
+				}
 			}
 		}
 	}

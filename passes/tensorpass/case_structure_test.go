@@ -13,6 +13,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
+	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tensor/expr"
 )
 
@@ -58,7 +59,7 @@ func TestCase74Shapes(t *testing.T) {
 }
 
 // TestCase75ConstantFolding: constants are computed, but those that would overflow not before
-// stabilize, and large ones never.
+// stabilize, and large ones never, unless they are weights of half floats.
 func TestCase75ConstantFolding(t *testing.T) {
 	turns(t, unfused,
 		turn{"log(exp(1000.0) + exp(1001.0))", "1001.3132616875182"},
@@ -66,6 +67,17 @@ func TestCase75ConstantFolding(t *testing.T) {
 		turn{"(2 + 3)*exp(x)", "mul(5.0, exp(x))"},
 		turn{"zeros(1000, 1000)", "Alloc(0.0, 1000, 1000)"},
 	)
+	x := fgraph.NewInput(tensor.NewType(array.Float32, 300), "x")
+	for _, dtype := range []array.DType{array.Float16, array.BFloat16, array.Float64} {
+		w := tensor.Cast(tensor.Constant(array.Full(dtype, 2, 300, 300)), array.Float32)
+		g := newFunctionGraph(t, tensortest.Graph{Inputs: []variable{x}, Outputs: []variable{tensor.Dot(x, w)}})
+		if err := passtest.Optimizer(t, unfused).Rewrite(t.Context(), g, nil); err != nil {
+			t.Fatal(err)
+		}
+		if got := g.String(); strings.Contains(got, "cast") == dtype.IsHalf() {
+			t.Errorf("a product of weights of type %v became %v", dtype, got)
+		}
+	}
 }
 
 // fusion runs the fusion, after the optimizer of the query if there is one, and returns how many

@@ -56,7 +56,7 @@ func foldConstants(g Group) transform {
 			return c.Miss("a product or quotient is about to move into the switch"), nil
 		case destroys(op):
 			return c.Miss("it works in place"), nil
-		case !small(n):
+		case !small(n) && !widens(n):
 			return c.Miss("the result may be large"), nil
 		}
 		out, err := tensor.Fold(c.Context(), n)
@@ -65,7 +65,7 @@ func foldConstants(g Group) transform {
 		}
 		folded := make([]*variable, len(out))
 		for i, a := range out {
-			if a.Len() > maxFolded {
+			if a.Len() > maxFolded && !widens(n) {
 				return c.Miss("the result is large"), nil
 			}
 			if !late && delicate(op, a) {
@@ -101,6 +101,13 @@ func sinks(n *apply) bool {
 func destroys(op fgraph.Op) bool {
 	d, ok := op.(fgraph.Destroyer)
 	return ok && len(d.DestroyMap()) > 0
+}
+
+// widens reports whether n makes float32s of half floats: of weights, which would take longer in each run, and are prepared
+// for products and convolutions only as constants.
+func widens(n *apply) bool {
+	op, ok := elemOf(n)
+	return ok && op == array.Cast && dtypeOf(n.Inputs()[0]).IsHalf() && dtypeOf(n.Out()) == array.Float32
 }
 
 // small reports whether the outputs are known to be small before they are computed.

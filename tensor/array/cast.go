@@ -76,7 +76,7 @@ func castNumbers[T number](to DType, dst *lane, a []T) {
 // widen converts half floats of a type.
 func (l *lane) widen(t DType, dst []float32) {
 	if t == Float16 {
-		widenF16(dst, l.h[:len(dst)])
+		kernel.WidenHalf(dst, l.h[:len(dst)])
 	} else {
 		widenBF16(dst, l.bh[:len(dst)])
 	}
@@ -85,7 +85,7 @@ func (l *lane) widen(t DType, dst []float32) {
 // round makes half floats of a type.
 func (l *lane) round(t DType, src []float32) {
 	if t == Float16 {
-		roundF16(l.h[:len(src)], src)
+		kernel.RoundHalf(l.h[:len(src)], src)
 	} else {
 		roundBF16(l.bh[:len(src)], src)
 	}
@@ -172,29 +172,10 @@ func (h BF16) Float32() float32 { return math.Float32frombits(uint32(h) << 16) }
 
 // Loops of their own, and no function of a type parameter: methods of those are not inlined.
 
-func widenF16(dst []float32, src []F16) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		dst[i] = v.Float32()
-	}
-}
-
 func widenBF16(dst []float32, src []BF16) {
 	dst = dst[:len(src)]
 	for i, v := range src {
 		dst[i] = v.Float32()
-	}
-}
-
-func roundF16(dst []F16, src []float32) {
-	dst = dst[:len(src)]
-	for i, v := range src {
-		bits := math.Float32bits(v)
-		if n := bits&(1<<31-1) - 0x38800000; n < 0x47800000-0x38800000 { // a normal float16, or one that rounds to infinity
-			dst[i] = F16(bits>>16&0x8000) | F16((n+0x800000+0xfff+bits>>13&1)>>13)
-			continue
-		}
-		dst[i] = F16Of(v)
 	}
 }
 

@@ -242,7 +242,7 @@ func (o Opcode) Work(t DType, n int) int {
 
 const (
 	castWork   = 50
-	halfWork   = 3000 // of half floats, converting forth and back; measured on 2026-11-26
+	halfWork   = 160 // of half floats, converting forth and back; of float16s on a Zen 4, 2026-12-01
 	vectorWork = 100
 	scalarWork = 4000 // what has no kernel in vector instructions
 )

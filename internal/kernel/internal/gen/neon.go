@@ -36,6 +36,7 @@ var words = map[string]uint32{
 	"fmin.2d": 0x4ee0f400, "fmax.2d": 0x4e60f400, "fmla.2d": 0x4e60cc00, "fmls.2d": 0x4ee0cc00, "fcmeq.2d": 0x4e60e400, "fcmgt.2d": 0x6ee0e400,
 	"add.2d": 0x4ee08400, "sub.2d": 0x6ee08400, "cmtst.2d": 0x4ee08c00,
 	"fmla.s": 0x4f801000, "fmla.d": 0x4fc01000, "fcvtl": 0x0e617800, "fcvtl2": 0x4e617800,
+	"fcvtl.4h": 0x0e217800, "fcvtl2.8h": 0x4e217800, "fcvtn.4h": 0x0e216800, "fcvtn2.8h": 0x4e216800,
 	"and.16b": 0x4e201c00, "orr.16b": 0x4ea01c00, "eor.16b": 0x6e201c00, "mvn.16b": 0x6e205800,
 	"bsl.16b": 0x6e601c00, "bit.16b": 0x6ea01c00, "bif.16b": 0x6ee01c00,
 	"smlal.h": 0x0f402000, "smlal2.h": 0x4f402000, "sdot.4b": 0x4f80e000,
@@ -99,6 +100,16 @@ func (e *emitter) lengthen(d, n string, upper bool) {
 		op, shape = "fcvtl2", "4s"
 	}
 	e.line("\tWORD $0x%08x // %s v%d.2d, v%d.%s\n", words[op]|number(d)|number(n)<<5, op, number(d), number(n), shape)
+}
+
+// halves writes the conversion of four numbers between half floats, of the shape that the name of the op says, and float32s.
+func (e *emitter) halves(op, d, n string) {
+	name, half, _ := strings.Cut(op, ".")
+	to, from := "4s", half
+	if strings.HasPrefix(name, "fcvtn") {
+		to, from = from, to
+	}
+	e.line("\tWORD $0x%08x // %s v%d.%s, v%d.%s\n", words[op]|number(d)|number(n)<<5, name, number(d), to, number(n), from)
 }
 
 // isVector reports whether an operand is a vector register, and not memory.
