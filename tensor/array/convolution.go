@@ -231,11 +231,9 @@ func (c *convolution) direct() bool { return c.in == 1 && c.out <= directRows }
 
 func (c *convolution) forward() error {
 	if c.direct() {
-		release, err := c.splitPhases()
-		if err != nil {
-			return err
+		if byPlanes(c.w) {
+			return c.planesForward()
 		}
-		defer release()
 		ofFloats(c.x.dtype, directForward[float32], directForward[float64])(c)
 		return nil
 	}
@@ -256,34 +254,6 @@ func (c *convolution) forward() error {
 			return c.ws.Gemm(1, w, p, 0, c.resultOf(item, group, first, p.shape[1]))
 		})
 	})
-}
-
-// splitPhases puts the elements of lines that are a stride apart side by side, as inPhases says: what a window reads of a
-// line is then one vector. The function releases them.
-func (c *convolution) splitPhases() (release func(), err error) {
-	s, from := c.slide, c.x
-	step, columns := s.stride[2], s.in[2]
-	if step == 1 || step >= columns || s.size[2] == 1 { // phases of long strides would take much memory
-		return func() {}, nil
-	}
-	s.inPhases()
-	c.x = new(Array)
-	if err := c.ws.New(c.x, from.dtype, from.shape[0], from.shape[1], s.in[0], s.in[1], s.in[2]); err != nil {
-		return nil, err
-	}
-	lines := from.Len() / columns
-	for r := range step {
-		n := (columns - r + step - 1) / step
-		c.ws.Copy(c.x.rowsAt(r*s.phase, lines, n, s.in[2]), from.everyNth(r, step, lines, columns, n))
-	}
-	return func() { c.ws.Release(c.x) }, nil
-}
-
-// everyNth returns n elements of each of some lines of a contiguous array, from one on and step apart.
-func (a *Array) everyNth(from, step, lines, columns, n int) *Array {
-	m := a.rowsAt(from, lines, n, columns)
-	m.strides[1] = step
-	return m
 }
 
 // leastPhase is how many elements of a line are added as a vector rather than one by one: of 28, a call took a tenth longer

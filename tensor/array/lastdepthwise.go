@@ -5,8 +5,8 @@ import "github.com/nnopt/nnopt/internal/kernel"
 // directLastForward computes a convolution of groups with one channel of the input, row by row of
 // the result. Sums have the order of directForward.
 func directLastForward[T float](c *lastConvolution) error {
-	if c.byLines() {
-		return directLines[T](c)
+	if c.byPlanes() {
+		return c.planesLast()
 	}
 	s := c.slide
 	m, end := c.groups*c.out, c.rows/s.out[2]
@@ -85,18 +85,17 @@ func directLastRun[T float](c *lastConvolution, y, x []T, taps []kernel.Tap, p k
 	}
 }
 
-// Vectors have too few channels to fill them where there are less than leastChannels. Then they are of
-// positions, if a line has leastPositions.
-const leastChannels, leastPositions = 8, 16
+// leastChannels fill the vectors of the kernel. Vectors of fewer channels are of positions.
+const leastChannels = 8
 
-// byLines reports whether sums of all positions of a line are computed together.
-func (c *lastConvolution) byLines() bool {
-	return c.groups*c.out < leastChannels && c.slide.out[2] >= leastPositions
+// byPlanes reports whether sums of all positions of a channel are computed together.
+func (c *lastConvolution) byPlanes() bool {
+	return c.groups*c.out < leastChannels && byPlanes(c.w)
 }
 
 // byKernel reports whether the kernel of sums computes all of it.
 func (c *lastConvolution) byKernel() bool {
-	return directLast(c.in, c.out) && c.x.dtype == Float32 && !c.byLines()
+	return directLast(c.in, c.out) && c.x.dtype == Float32 && !c.byPlanes()
 }
 
 // repeatChannels makes the input one that has as many channels as the result.
@@ -111,64 +110,4 @@ func (c *lastConvolution) repeatChannels() error {
 	c.ws.Copy(d, v)
 	c.x, c.groups, c.out = t, c.groups*c.out, 1
 	return nil
-}
-
-// directLines is directLastForward for few channels. An element of the window is multiplied by all
-// elements of a line that it meets, which are stride elements of a channel apart: so lines of the input are
-// split into a line for each channel and each remainder of the division by the stride.
-func directLines[T float](c *lastConvolution) error {
-	s, m := c.slide, c.groups*c.out
-	step, n := s.stride[2], s.out[2]
-	each := (s.in[2] + step - 1) / step // elements of a part of a line
-	if err := c.ws.New(&c.memory, c.x.dtype, m*n+each*step*c.groups); err != nil {
-		return err
-	}
-	defer c.ws.Release(&c.memory)
-	sums, split, w := Slice[T](&c.memory)[:m*n], Slice[T](&c.memory)[m*n:], Slice[T](c.w)
-	for line := c.first / n; line < c.rows/n; line++ {
-		item, at := line/(s.out[0]*s.out[1]), line%(s.out[0]*s.out[1])
-		x := Slice[T](c.x)[item*s.inputs()*c.groups:]
-		clear(sums)
-		s.rows(at, func(in, first int) {
-			splitLine(split, x[in*s.in[2]*c.groups:][:s.in[2]*c.groups], each, step*c.groups)
-			for e := range s.size[2] {
-				r := s.rangeOf(2, e)
-				if r.lo >= r.hi {
-					continue
-				}
-				from := r.lo*step - s.before[2] + e*s.dilation[2]
-				for i := range m {
-					part := from%step*c.groups + i/c.out
-					addFused(sums[i*n+r.lo:i*n+r.hi], w[(first+e)*m+i], split[part*each+from/step:][:r.hi-r.lo])
-				}
-			}
-		})
-		y := Slice[T](c.y)[line*n*m:][:n*m]
-		for i := range m {
-			at := i
-			for _, v := range sums[i*n:][:n] {
-				y[at] = v
-				at += m
-			}
-		}
-		c.complete.run(line*n*m, n*m)
-	}
-	return nil
-}
-
-// splitLine copies every parts-th element of a line to a part of dst, from each of the first ones on. The
-// parts are each elements apart.
-func splitLine[T any](dst, line []T, each, parts int) {
-	if parts == 1 {
-		copy(dst, line)
-		return
-	}
-	for p := range min(parts, len(line)) {
-		part := dst[p*each:][:(len(line)-p+parts-1)/parts]
-		at := p
-		for i := range part {
-			part[i] = line[at]
-			at += parts
-		}
-	}
 }

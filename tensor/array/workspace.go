@@ -60,6 +60,7 @@ type Workspace struct {
 	sums      []float64
 	blockSums []float64 // see fold
 	conv      *lastConvolution
+	planes    planes
 	places    []int // of Take and Put
 	selection selection
 	attention *attentionMemory
