@@ -267,8 +267,13 @@ var norms = map[string]func(c *call) []*value{
 				sum = tensor.Add(sum, part)
 			}
 		}
-		base := tensor.Add(number(c.float("bias", 1), x), tensor.Mul(number(c.float("alpha", 1e-4)/float64(size), x), sum))
-		return tensor.TrueDiv(x, tensor.Pow(base, number(c.float("beta", 0.75), x)))
+		alpha, beta := c.float("alpha", 1e-4), c.float("beta", 0.75)
+		base := tensor.Add(number(c.float("bias", 1), x), tensor.Mul(number(alpha/float64(size), x), sum))
+		if beta == 0.75 && alpha >= 0 { // as always. The roots, and not the power, of minus infinity are NaN
+			root := tensor.Sqrt(base)
+			return tensor.TrueDiv(x, tensor.Mul(root, tensor.Sqrt(root)))
+		}
+		return tensor.TrueDiv(x, tensor.Pow(base, number(beta, x)))
 	}),
 }
 

@@ -250,12 +250,6 @@ func floatTable[T float]() (t [NumOpcodes]blockFunc[T]) {
 			dst[i] = a[i] / b[i]
 		}
 	}
-	t[Inv] = func(dst, a, _ []T) {
-		a = a[:len(dst)]
-		for i := range dst {
-			dst[i] = 1 / a[i]
-		}
-	}
 	unary := func(f func(float64) float64) blockFunc[T] {
 		return func(dst, a, _ []T) {
 			a = a[:len(dst)]

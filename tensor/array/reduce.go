@@ -81,7 +81,7 @@ func (ws *Workspace) Reduce(r Reduction, out, in *Array, axes Axes) error {
 	}
 	v := &ws.sorted
 	reduced := in.sortAxesTo(v, axes)
-	if r != Sum && r != Prod && r != LogSumExp { // of which the order of terms may not depend on the strides
+	if r != Sum && r != LogSumExp { // of which the order of terms may not depend on the strides
 		reduced = reduced.joined()
 	}
 	if n := reduced.len(); n == 0 && (r == Max || r == Min) && out.Len() > 0 {

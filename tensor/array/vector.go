@@ -45,6 +45,7 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 	for o, name := range map[Opcode]string{Add: "add", Sub: "sub", Mul: "mul", TrueDiv: "div", Maximum: "max", Minimum: "min", Abs: "abs", Neg: "neg", Round: "round", Floor: "floor", Ceil: "ceil", Trunc: "trunc", Sqrt: "sqrt", Erf: "erf", Erfc: "erfc", Expm1: "expm1"} {
 		f[o] = kernel.Float32Map(name)
 	}
+	d[Inv], f[Inv] = inverse(d[TrueDiv]), inverse(f[TrueDiv])
 	f[Sgn] = func(dst, a, _ []float32) {
 		a = a[:len(dst)]
 		for i, v := range a {
@@ -58,6 +59,19 @@ func useVectors(d *[NumOpcodes]blockFunc[float64], f *[NumOpcodes]blockFunc[floa
 		}
 	}
 	f[Sqr] = func(dst, a, _ []float32) { kernel.MulVec(dst, a[:len(dst)], a) }
+}
+
+// inverse returns the function that divides 1 by vectors.
+func inverse[T float](divide blockFunc[T]) blockFunc[T] {
+	var ones [blockSize]T
+	fill(ones[:], 1)
+	return func(dst, a, _ []T) {
+		for len(dst) > 0 {
+			n := min(len(dst), len(ones))
+			divide(dst[:n], ones[:n], a[:n])
+			dst, a = dst[n:], a[n:]
+		}
+	}
 }
 
 // rowSums32 is sums of float32s in float64.
