@@ -3,6 +3,7 @@ package array
 import (
 	"math"
 
+	"github.com/nnopt/nnopt/internal/kernel"
 	"github.com/nnopt/nnopt/internal/kernel/elementary"
 )
 
@@ -22,7 +23,7 @@ type folder[T, A any] struct {
 	first A
 	run   func(acc A, x []T, step int) A // len(x) may exceed what step leads to by less than step
 	rows  func(acc []A, x []T)           // element by element
-	four  func(acc []A, x [4][]T)         // run for four results side by side; nil if that gains nothing
+	four  func(acc []A, x [4][]T)        // run for four results side by side; nil if that gains nothing
 	join  func(acc, x []A)               // adds what a block of terms adds up to; nil if there are no blocks
 	exact bool                           // what blocks there are does not matter
 }
@@ -202,19 +203,35 @@ func (d *foldLoop[T, A]) terms(acc []A, lo, hi int) {
 const fewTerms, fewExactTerms = 16, 64
 
 // byTerms is terms for few of them, which take less time than to look for those of each result: a term of many
-// results is gathered at a time. It reports false if there is no memory for them.
+// results is gathered at a time, or all of float32s that lie in memory. It reports false if there is no memory for them.
 func (d *foldLoop[T, A]) byTerms(ws *Workspace, acc []A) bool {
-	memory := &ws.rowParts[0]
-	if ws.New(memory, d.v.dtype, min(blockSize, len(acc))) != nil {
+	var shape, steps [MaxDims]int
+	k, data, terms := d.v.joined(&shape, &steps), dataOf[T](d.v), 1
+	x, turns := any(data).([]float32)
+	if turns = turns && k == 1 && len(d.red.shape) == 1 && d.red.strides[0] == 1 && steps[0] >= d.n; turns {
+		terms = d.n
+	}
+	memory, n := &ws.rowParts[0], min(blockSize, len(acc))
+	if ws.New(memory, d.v.dtype, terms*n) != nil {
 		return false
 	}
 	defer ws.Release(memory)
-	var shape, steps [MaxDims]int
-	k, data, block := d.v.joined(&shape, &steps), dataOf[T](d.v), Slice[T](memory)
+	block := Slice[T](memory)
+	for at := 0; turns && at < len(acc); at += n {
+		some := acc[at:][:min(n, len(acc)-at)]
+		m := kernel.Matrix{Rows: len(some), Cols: terms, Stride: steps[0], Data: x[d.v.offset+at*steps[0]:][:(len(some)-1)*steps[0]+terms]}
+		kernel.Transpose(any(block).([]float32), n, m)
+		for i := range terms {
+			d.rows(some, block[i*n:][:len(some)])
+		}
+	}
+	if turns {
+		return true
+	}
 	w := walk(d.v.offset, d.red.shape, d.red.strides, 0)
 	for range d.n {
-		for at := 0; at < len(acc); at += len(block) {
-			some := block[:min(len(block), len(acc)-at)]
+		for at := 0; at < len(acc); at += n {
+			some := block[:min(n, len(acc)-at)]
 			gather(some, data, w.at, shape[:k], steps[:k], at)
 			d.rows(acc[at:][:len(some)], some)
 		}
