@@ -14,8 +14,9 @@ import (
 
 const (
 	// morePhases bounds what phases compute beside what is asked for: windows at borders, as a part of the positions.
-	// Adding windows of 4×4 up took 1.26 times as long as phases, and 1.9 times channel by channel (Zen 4, 2026-11-30).
-	morePhases = 1.25
+	// Adding windows of 4×4 up took 1.2 to 1.9 times as long as phases of 8² positions, where that part is 1.27, and 1.6
+	// times at 4², where it is 1.56 (Zen 4, 2026-12-01).
+	morePhases = 1.6
 	// leastPhaseChannels is how many columns a product has at least that is quicker than adding up.
 	leastPhaseChannels = 16
 )
@@ -183,7 +184,8 @@ func (a *Array) item(i int) *Array {
 // join sets some lines of all channels of the result x to those of phases, whose channels are last.
 func (p *phases) join(x, sums []float32, lines span) {
 	n, step := p.count[2], p.stride[2]
-	turned, parts := make([]float32, step*p.channels*n), make([][]float32, step)
+	row := p.channels * n
+	turned, joined := make([]float32, step*row), make([]float32, step*row)
 	for line := lines.lo; line < lines.hi; line++ {
 		from, phase := line/p.in[1]/p.in[0], 0
 		for d, at := range [2]int{line / p.in[1] % p.in[0], line % p.in[1]} {
@@ -193,29 +195,12 @@ func (p *phases) join(x, sums []float32, lines span) {
 		for r := range step {
 			at := from*n*p.pixel + (phase*step+r)*p.apart
 			m := kernel.Matrix{Rows: n, Cols: p.channels, Stride: p.pixel, Data: sums[at:][:(n-1)*p.pixel+p.channels]}
-			kernel.Transpose(turned[r*p.channels*n:], n, m)
+			kernel.Transpose(turned[r*row:], n, m)
 		}
+		interleave.Block(joined, turned, row, step, row)
 		for c := range p.channels {
-			for r := range parts {
-				parts[r] = turned[(r*p.channels+c)*n:][:n]
-			}
 			plane := line/p.in[1]/p.in[0]*p.channels + c
-			joinLine(x[(plane*p.in[0]*p.in[1]+line%(p.in[0]*p.in[1]))*p.in[2]:][:p.in[2]], parts, p.skip[2])
+			copy(x[(plane*p.in[0]*p.in[1]+line%(p.in[0]*p.in[1]))*p.in[2]:][:p.in[2]], joined[c*n*step+p.skip[2]:])
 		}
-	}
-}
-
-// joinLine interleaves phases, without some elements at the beginning and what is too much at the end.
-func joinLine(dst []float32, phases [][]float32, skip int) {
-	step := len(phases)
-	one := func(p int) { dst[p] = phases[(p+skip)%step][(p+skip)/step] }
-	begin := min((step-skip)%step, len(dst))
-	whole := (len(dst) - begin) / step
-	for p := range begin {
-		one(p)
-	}
-	interleave.Lines(dst[begin:][:whole*step], phases, (begin+skip)/step)
-	for p := begin + whole*step; p < len(dst); p++ {
-		one(p)
 	}
 }

@@ -69,21 +69,6 @@ func Block[T any](dst, from []T, step, vectors, n int) {
 	}
 }
 
-// Lines fills dst with the elements of vectors, which need not be equally far apart, from one on.
-func Lines[T any](dst []T, vectors [][]T, first int) {
-	n := len(dst) / len(vectors)
-	if n == 0 {
-		return
-	}
-	if x, ok := any(vectors).([][]float32); ok && len(x) == 2 {
-		kernel.Interleave(any(dst).([]float32), x[0][first:][:n], x[1][first:][:n])
-		return
-	}
-	for c, v := range vectors {
-		spread(dst[c:], v[first:][:n], len(vectors))
-	}
-}
-
 // spread copies x to elements that are step apart.
 func spread[T any](dst, x []T, step int) {
 	at := 0
