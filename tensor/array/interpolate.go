@@ -24,12 +24,11 @@ func (ws *Workspace) Interpolate(y, x, places *Array, axis int) error {
 		inner := product(x.shape[axis+1 : x.ndim])
 		outer := y.Len() / (m * inner)
 		ws.pieces(y.Len()*interpolating, outer*m, m, func(_ *Workspace, first, next int) {
-			for o := first / m; o < next/m; o++ {
-				if x.dtype == Float32 {
-					interpolate(Slice[float32](y)[o*m*inner:], Slice[float32](x)[o*n*inner:][:n*inner], taps, inner)
-				} else {
-					interpolate(Slice[float64](y)[o*m*inner:], Slice[float64](x)[o*n*inner:][:n*inner], taps, inner)
-				}
+			from, to := first/m*n*inner, next/m*n*inner
+			if x.dtype == Float32 {
+				interpolate(Slice[float32](y)[first*inner:next*inner], Slice[float32](x)[from:to], taps, n, inner)
+			} else {
+				interpolate(Slice[float64](y)[first*inner:next*inner], Slice[float64](x)[from:to], taps, n, inner)
 			}
 		})
 	})
@@ -41,14 +40,25 @@ type interpolated struct {
 	share       float64
 }
 
-// interpolate makes an element of runs of inner elements for each of taps.
-func interpolate[T float](y, x []T, taps []interpolated, inner int) {
-	for i, t := range taps {
-		share := T(t.share)
-		if inner == 1 {
-			y[i] = T(x[t.left]*(1-share)) + T(x[t.right]*share)
+// interpolate makes an element of runs of inner elements for each of taps, of n runs at a time.
+func interpolate[T float](y, x []T, taps []interpolated, n, inner int) {
+	for m := len(taps) * inner; len(y) > 0; y, x = y[m:], x[n*inner:] {
+		if inner > 1 {
+			interpolateRuns(y[:m], x[:n*inner], taps, inner)
 			continue
 		}
+		line, to := x[:n], y[:m]
+		for i := range to {
+			t := &taps[i]
+			share := T(t.share)
+			to[i] = T(line[t.left]*(1-share)) + T(line[t.right]*share)
+		}
+	}
+}
+
+func interpolateRuns[T float](y, x []T, taps []interpolated, inner int) {
+	for i, t := range taps {
+		share := T(t.share)
 		to, left, right := y[i*inner:][:inner], x[t.left*inner:][:inner], x[t.right*inner:][:inner]
 		if to, ok := any(to).([]float32); ok && inner >= leastChannels {
 			kernel.ScaleVec(to, float32(1-share), any(left).([]float32))
