@@ -53,6 +53,9 @@ func tensorRows() []row {
 
 		{position: 2.01, name: "crossentropy_to_crossentropy_with_softmax", tags: run,
 			after: reasons{"specialize": "a softmax that has a bias is fused with the bias"}},
+		{position: 2.9, name: "known_sizes", tags: run,
+			after:  reasons{"specialize": "what rules make of floats must not depend on sizes that happen to be known", "crossentropy_to_crossentropy_with_softmax": "what rules make of floats must not depend on sizes that happen to be known"},
+			before: reasons{"uncanonicalize": "the rules there compute with numbers"}},
 		{position: 48, name: "add_mul_fusion", tags: run,
 			after: reasons{"uncanonicalize": "it flattens the sums that the rules leave"}},
 		{position: 48.6, name: "local_pow_specialize_device", tags: "fast_run fusion",

@@ -31,7 +31,7 @@ func Zeros(dtype array.DType, dims ...*fgraph.Variable) *fgraph.Variable {
 
 func (allocOp) String() string { return "Alloc" }
 
-// sizesOf returns a type whose sizes are the inputs from first on, as far as these are constants.
+// sizesOf returns a type whose sizes are the inputs from first on, as far as these are known.
 func sizesOf(op fgraph.Op, first int, in []*fgraph.Variable) (s spec, err error) {
 	if len(in)-first > array.MaxDims {
 		return s, opError(op, "%d dimensions, there can be %d", len(in)-first, array.MaxDims)
@@ -42,7 +42,7 @@ func sizesOf(op fgraph.Op, first int, in []*fgraph.Variable) (s spec, err error)
 			return s, argError(op, first+i, "is a %v, not a size", v.Type())
 		}
 		s.shape[i] = Unknown
-		if n, ok := constantInt(v); ok {
+		if n, ok := knownSize(v); ok {
 			if n < 0 {
 				return s, argError(op, first+i, "is the negative size %d", n)
 			}

@@ -26,21 +26,24 @@ func (op arangeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 		return nil, wrongCount(op, in, 3)
 	}
 	var n [3]int
-	constant := true
+	known, constant := true, true
 	for i, v := range in {
 		if !isSize(v) {
 			return nil, argError(op, i, "is a %v, not an integer", v.Type())
 		}
-		k, ok := constantInt(v)
+		k, ok := knownSize(v)
 		n[i] = k
-		constant = constant && ok
+		known, constant = known && ok, constant && v.IsConstant()
 	}
-	if !constant {
+	if !known {
 		return one(VectorType(array.Int64)), nil
 	}
 	length, err := rangeLength(n[0], n[1], n[2])
-	if err != nil {
+	switch {
+	case err != nil:
 		return nil, argError(op, 2, "is 0")
+	case length == 1 && n[1] != 1 && !constant: // see knownSize
+		return one(VectorType(array.Int64)), nil
 	}
 	return one(NewType(array.Int64, length)), nil
 }

@@ -45,7 +45,7 @@ func triangle(op string, x, k *fgraph.Variable) *fgraph.Variable {
 	if n == 0 {
 		fail(op, "a %v has no diagonal", x.Type())
 	}
-	return below(op, sizeOf(x, max(n-2, 0)), sizeOf(x, n-1), k)
+	return below(op, ShapeI(x, max(n-2, 0)), ShapeI(x, n-1), k)
 }
 
 // Kron returns the Kronecker product: copies of y, each multiplied by an element of x, in the places

@@ -11,17 +11,19 @@ import (
 
 // broadcastShape is the InferShape of element-wise ops.
 func broadcastShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	t := TypeOf(a.Out())
-	dims := make([]*fgraph.Variable, t.NDim())
+	dims := make([]*fgraph.Variable, TypeOf(a.Out()).NDim())
 	for d := range dims {
-		if n := t.Dim(d); n != Unknown {
+		if n, ok := s.number(a.Out(), d); ok {
 			dims[d] = s.size(n)
 			continue
 		}
 		for _, v := range a.Inputs() {
 			// The first input that does not broadcast has the size. Others that differ are an error in a run.
-			if TypeOf(v).Dim(d) != 1 {
+			fills := TypeOf(v).Dim(d) != 1
+			if fills || dims[d] == nil || isOne(dims[d]) {
 				dims[d] = s.Dim(v, d)
+			}
+			if fills {
 				break
 			}
 		}

@@ -234,11 +234,14 @@ func outerProduct(x, y *fgraph.Variable, batch int) *fgraph.Variable {
 	return Mul(x, DimShuffle(y, order...))
 }
 
-// dimSizes returns the sizes of all dimensions of x, as constants if its type knows them.
+// dimSizes returns the sizes of all dimensions of x. Those that its type knows are no constants, which rules would see
+// in one graph and not in another one for all sizes.
 func dimSizes(x *fgraph.Variable) []*fgraph.Variable {
 	dims := make([]*fgraph.Variable, TypeOf(x).NDim())
 	for d := range dims {
-		dims[d] = sizeOf(x, d)
+		if dims[d] = Int(1); TypeOf(x).Dim(d) != 1 {
+			dims[d] = ShapeI(x, d)
+		}
 	}
 	return dims
 }

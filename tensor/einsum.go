@@ -195,7 +195,7 @@ func (e *einsum) diagonal(t term) term {
 		x := DimShuffle(t.v, append([]int{d, same}, order...)...)
 		n := dimSizes(x)
 		// The first size counts in both dimensions, which would hide that the second one is larger.
-		if m, ok := constantInt(n[0]); !ok || !isConstantInt(n[1], m) {
+		if n0, n1 := TypeOf(x).Dim(0), TypeOf(x).Dim(1); n0 == Unknown || n0 != n1 {
 			n[0] = Assert(n[0], "einsum: the dimensions of a diagonal have one size", Map(array.Eq, n[0], n[1]))
 		}
 		i := ARange(Int(0), n[0], Int(1))
@@ -207,11 +207,6 @@ func (e *einsum) diagonal(t term) term {
 		return e.diagonal(term{Take(x, i, i), labels})
 	}
 	return t
-}
-
-func isConstantInt(v *fgraph.Variable, n int) bool {
-	m, ok := constantInt(v)
-	return ok && m == n
 }
 
 // reduce sums over the dimensions that nothing else uses.

@@ -55,12 +55,7 @@ func Flatten(x *fgraph.Variable, ndim int) *fgraph.Variable {
 	if ndim < 1 || ndim > max(1, t.NDim()) {
 		fail("flatten", "%d dimensions of a %v", ndim, t)
 	}
-	dims := make([]*fgraph.Variable, ndim)
-	for d := range ndim - 1 {
-		dims[d] = sizeOf(x, d)
-	}
-	dims[ndim-1] = Int(-1)
-	return Reshape(x, dims...)
+	return Reshape(x, append(dimSizes(x)[:ndim-1], Int(-1))...)
 }
 
 func (op reshapeOp) String() string { return fmt.Sprintf("Reshape{%d}", op.NDim) }
@@ -103,7 +98,7 @@ func (op reshapeOp) Infer(in []*fgraph.Variable) ([]fgraph.Type, error) {
 	}
 	known, rest := 1, -1
 	for i, d := range dims {
-		n, ok := constantInt(d)
+		n, ok := knownSize(d)
 		switch {
 		case !ok:
 			known = -1
@@ -222,12 +217,12 @@ func (op reshapeOp) CompileCopy(*fgraph.Apply) (Kernel, error) {
 }
 
 func (op reshapeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	x, t := a.Inputs()[0], TypeOf(a.Out())
+	x := a.Inputs()[0]
 	dims := make([]*fgraph.Variable, op.NDim)
 	elements, ok := ElementsOf(a.Inputs()[1])
 	rest := -1
 	for i := range dims {
-		if n := t.Dim(i); n != Unknown {
+		if n, ok := s.number(a.Out(), i); ok {
 			dims[i] = s.size(n)
 			continue
 		}

@@ -19,10 +19,21 @@ type Shapes struct {
 	outside map[*fgraph.Variable][]*fgraph.Variable
 	asking  bool
 	missing []*fgraph.Variable // variables whose shapes are needed first
+	open    bool
 }
 
 // NewShapes returns a feature for one graph. Without a graph it remembers nothing.
 func NewShapes() *Shapes { return new(Shapes) }
+
+// Open makes answers what they are where no size of an input is known: of one graph for all sizes and another one for
+// some, rules make the same then, so that rounding is the same. It lasts until [Shapes.Close].
+func (s *Shapes) Open() { s.open = true }
+
+// Close makes sizes that are known numbers.
+func (s *Shapes) Close() {
+	s.open = false
+	clear(s.known)
+}
 
 // ShapesOf returns the Shapes that is attached to a graph, or one that remembers nothing.
 func ShapesOf(g *fgraph.FunctionGraph) *Shapes {
@@ -82,10 +93,16 @@ func (s *Shapes) size(n int) *fgraph.Variable {
 
 // Dim returns the size of a dimension of v.
 func (s *Shapes) Dim(v *fgraph.Variable, d int) *fgraph.Variable {
-	if n := TypeOf(v).Dim(d); n != Unknown {
+	if n, ok := s.number(v, d); ok {
 		return s.size(n)
 	}
 	return s.Shape(v)[d]
+}
+
+// number returns a size that a type tells, unless it is to be computed from those of inputs.
+func (s *Shapes) number(v *fgraph.Variable, d int) (int, bool) {
+	n := TypeOf(v).Dim(d)
+	return n, n != Unknown && (!s.open || v.IsConstant())
 }
 
 // dims returns the sizes of all dimensions of v in a slice that may be changed.
@@ -150,6 +167,14 @@ func (s *Shapes) infer(a *fgraph.Apply) [][]*fgraph.Variable {
 		if t, ok := v.Type().(Type); ok && (len(all[i]) != t.NDim() || t.NDim() == 0) {
 			all[i] = s.ofLeaf(v)
 		}
+		for d, n := range all[i] {
+			// A size that takes long to compute remains a number where it is known.
+			size := TypeOf(v).Dim(d)
+			if k, ok := knownSize(n); size != Unknown && (!ok || k != size) {
+				all[i] = slices.Clone(all[i])
+				all[i][d] = s.size(size)
+			}
+		}
 	}
 	return all
 }
@@ -161,7 +186,7 @@ func (s *Shapes) ofLeaf(v *fgraph.Variable) []*fgraph.Variable {
 	c := ConstantOf(v)
 	for d := range dims {
 		switch n := t.Dim(d); {
-		case n != Unknown:
+		case n != Unknown && !(s.open && v.Owner() == nil && c == nil):
 			dims[d] = s.size(n)
 		case c != nil:
 			dims[d] = s.size(c.Dim(d))

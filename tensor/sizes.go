@@ -62,6 +62,36 @@ func intConstant(op array.Opcode, x, y int) (int, bool) {
 	return x, true
 }
 
+// knownSize returns the value of an int64 scalar that is a constant, a size that a type tells, or computed of such. It
+// knows no 1 that is computed: a tensor of this size would broadcast, and one of sizes that are not known does not.
+func knownSize(v *fgraph.Variable) (int, bool) {
+	n, ok := sizeValue(v, 0)
+	_, computed := OpOf(v).(Elemwise)
+	return n, ok && !(computed && n == 1)
+}
+
+func sizeValue(v *fgraph.Variable, depth int) (int, bool) {
+	a := v.Owner()
+	if a == nil || depth > maxSizeDepth {
+		return constantInt(v)
+	}
+	switch op := a.Op().(type) {
+	case ShapeIOp:
+		n := TypeOf(a.Inputs()[0]).Dim(int(op.D))
+		return n, n != Unknown
+	case Elemwise:
+		if len(a.Inputs()) != 2 {
+			return 0, false
+		}
+		x, ok := sizeValue(a.Inputs()[0], depth+1)
+		y, ok2 := sizeValue(a.Inputs()[1], depth+1)
+		if ok && ok2 {
+			return intConstant(op.Op, x, y)
+		}
+	}
+	return 0, false
+}
+
 // MapSizes applies an element-wise operation to two sizes, which are int64 scalars. Of constants it is computed.
 func MapSizes(op array.Opcode, a, b *fgraph.Variable) *fgraph.Variable { return intMap(op, a, b) }
 

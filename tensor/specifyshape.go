@@ -154,13 +154,13 @@ func (op specifyShapeOp) Compile(a *fgraph.Apply) (Kernel, error) {
 }
 
 func (op specifyShapeOp) InferShape(a *fgraph.Apply, s *Shapes) [][]*fgraph.Variable {
-	t, rest := TypeOf(a.Out()), a.Inputs()[1:]
-	dims := make([]*fgraph.Variable, t.NDim())
+	rest := a.Inputs()[1:]
+	dims := make([]*fgraph.Variable, TypeOf(a.Out()).NDim())
 	for d := range dims {
 		if op.given.Has(d) {
 			dims[d], rest = rest[0], rest[1:]
 		}
-		if n := t.Dim(d); n != Unknown {
+		if n, ok := s.number(a.Out(), d); ok {
 			dims[d] = s.size(n)
 		} else if dims[d] == nil {
 			dims[d] = s.Dim(a.Inputs()[0], d)

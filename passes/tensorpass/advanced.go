@@ -19,7 +19,15 @@ func pick(n *apply) (x *variable, indexes []*variable, ndim, k int) {
 
 // notMore reports whether indexes are known to pick no more elements than the indexed dimensions of x
 // have: they are different, or few.
-func notMore(x *variable, indexes []*variable) bool {
+func notMore(s *tensor.Shapes, x *variable, indexes []*variable) bool {
+	return few(s, x, indexes) || tensor.DistinctIndexes(x, indexes)
+}
+
+// few is notMore by sizes alone.
+func few(s *tensor.Shapes, x *variable, indexes []*variable) bool {
+	if len(indexes) == 1 && typeOf(indexes[0]).NDim() == 1 && sameSize(s.Dim(indexes[0], 0), s.Dim(x, 0)) {
+		return true
+	}
 	picked, there := 1, 1
 	for _, size := range typeOf(indexes[0]).Shape() {
 		picked = timesKnown(picked, size)
@@ -27,7 +35,7 @@ func notMore(x *variable, indexes []*variable) bool {
 	for d := range indexes {
 		there = timesKnown(there, typeOf(x).Dim(d))
 	}
-	return picked >= 0 && there >= 0 && picked <= there || tensor.DistinctIndexes(x, indexes)
+	return picked >= 0 && there >= 0 && picked <= there
 }
 
 // timesKnown returns a product of sizes, or Unknown if one is not known or it is very large.
@@ -56,10 +64,10 @@ func advancedLift(c *rewrite.Context, n, a *apply) *variable {
 			checks[d] = allInRange(v, d, i, s)
 		}
 	}
-	if len(wide) == k && (typeOf(v).NDim() < k || !notMore(v, indexes)) {
+	if len(wide) == k && (typeOf(v).NDim() < k || !notMore(s, v, indexes)) {
 		return nil // it would compute more
 	}
-	in := mapped(a.Inputs(), func(x *variable) *variable { return pickedOf(x, v, indexes, ndim) })
+	in := mapped(a.Inputs(), func(x *variable) *variable { return pickedOf(s, x, v, indexes, ndim) })
 	if slices.Contains(in, nil) {
 		return nil
 	}
@@ -69,7 +77,7 @@ func advancedLift(c *rewrite.Context, n, a *apply) *variable {
 
 // pickedOf returns what indexes of v pick of x, which broadcasts to v. Where x has one element for all
 // of an indexed dimension, it is not repeated: the dimensions of the indexes have size 1 then.
-func pickedOf(x, v *variable, indexes []*variable, ndim int) *variable {
+func pickedOf(s *tensor.Shapes, x, v *variable, indexes []*variable, ndim int) *variable {
 	rest := typeOf(v).NDim() - len(indexes)
 	if a := tensor.ConstantOf(x); a != nil && a.Len() == 1 {
 		return tensor.Constant(a.Reshape(slices.Repeat([]int{1}, ndim+rest)...))
@@ -90,7 +98,7 @@ func pickedOf(x, v *variable, indexes []*variable, ndim int) *variable {
 	switch {
 	case len(kept) == 0:
 		return tensor.DimShuffle(x, append(slices.Repeat([]int{array.NewAxis}, ndim), upTo(rest)...)...)
-	case !notMore(x, kept):
+	case !notMore(s, x, kept):
 		return nil
 	}
 	return tensor.Take(x, kept...)
@@ -136,7 +144,7 @@ func advancedOfAlloc(c *rewrite.Context, n, a *apply) *variable {
 			checks[d] = equalSizes(s.Dim(v, d), s.Dim(x, d))
 		}
 	}
-	w := pickedOf(x, v, indexes, ndim)
+	w := pickedOf(s, x, v, indexes, ndim)
 	if w == nil {
 		return nil
 	}
@@ -157,7 +165,7 @@ func advancedOfOne(c *rewrite.Context, n *apply) (result, error) {
 		for d, i := range indexes {
 			checks[d] = allInRange(x, d, i, s)
 		}
-		w := pickedOf(x, x, indexes, ndim)
+		w := pickedOf(s, x, x, indexes, ndim)
 		return provided(refilled(stripPadding(w), s.Shape(n.Out())), "an index is out of range", checks...)
 	})
 }

@@ -216,7 +216,11 @@ func (l *layouts) conv(a *apply, op tensor.ConvOp) *variable {
 	}
 	x = l.channelsLast(x)
 	if repeated {
-		x, op.Groups = tensor.Repeat(x, tensor.Int(out), typeOf(x).NDim()-1), weights.Dim(0)
+		last, n := typeOf(x).NDim()-1, tensor.Int(out)
+		sizes := slices.Clone(tensor.ShapesOf(w.Graph()).Shape(x))
+		x = tensor.Alloc(tensor.DimShuffle(x, append(upTo(last+1), array.NewAxis)...), append(sizes, n)...)
+		sizes[last] = tensor.MapSizes(array.Mul, sizes[last], n)
+		x, op.Groups = tensor.Reshape(x, sizes...), weights.Dim(0)
 	}
 	return tensor.MustApply(tensor.ConvLastOp(op), x, turned)
 }

@@ -77,12 +77,22 @@ func foldConstants(g Group) transform {
 	}
 }
 
-// isExponent reports whether v is an exponent.
+// isExponent reports whether v is an exponent, or a number of which one is computed.
 func isExponent(v *variable) bool {
-	return slices.ContainsFunc(v.Clients(), func(u fgraph.Client) bool {
-		op, ok := elemOf(u.Apply)
-		return ok && op == array.Pow && u.Index == 1
-	})
+	todo := []*variable{v}
+	for seen := 0; len(todo) > 0 && seen < maxOfSizes; seen++ {
+		v, todo = todo[len(todo)-1], todo[:len(todo)-1]
+		for _, u := range v.Clients() {
+			op, ok := elemOf(u.Apply)
+			switch {
+			case ok && op == array.Pow && u.Index == 1:
+				return true
+			case u.Apply != nil && (ok || isA[tensor.DimShuffleOp](u.Apply.Op())) && isScalar(u.Apply.Out()):
+				todo = append(todo, u.Apply.Out())
+			}
+		}
+	}
+	return false
 }
 
 // sinks reports whether n is a switch with a branch of 0 that local_mul_switch_sink or

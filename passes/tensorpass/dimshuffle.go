@@ -3,7 +3,6 @@ package tensorpass
 import (
 	"slices"
 
-	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
@@ -21,7 +20,6 @@ var dimensionRules = goRules{
 	"local_shape_to_shape_i":      {onOp(tensor.ShapeOp{}), nil, 0, shapeToShapeI},
 	"local_Unique_lift":           {onOp(tensor.UniqueOp{}), nil, 2, uniqueOfRepeated},
 	"local_track_shape_i":         {onType[tensor.ShapeIOp](), nil, 0, trackShapeI},
-	"local_keep_size":             {slices.Concat(onElemwise, onType[tensor.ARangeOp](), onType[tensor.MakeVectorOp]()), of(onType[tensor.ShapeIOp](), onDimShuffle), 2, keepSize},
 }
 
 var onDimShuffle, onReshape = onType[tensor.DimShuffleOp](), onType[tensor.ReshapeOp]()
@@ -66,117 +64,18 @@ func shuffled(v *variable, op tensor.DimShuffleOp) *variable {
 }
 
 func shapeToShapeI(c *rewrite.Context, n *apply) (result, error) {
-	sizes := tensor.ShapesOf(c.Graph()).Shape(n.Inputs()[0])
-	if becomesFloat(n) {
-		sizes = mapped(sizes, kept)
-	}
-	return replace(c, n, tensor.MakeVector(sizes...))
+	return replace(c, n, tensor.MakeVector(tensor.ShapesOf(c.Graph()).Shape(n.Inputs()[0])...))
 }
 
 func trackShapeI(c *rewrite.Context, n *apply) (result, error) {
 	x, op := n.Inputs()[0], opOf[tensor.ShapeIOp](n)
-	if x.Owner() == nil && typeOf(x).Dim(int(op.D)) == tensor.Unknown && !x.IsConstant() {
-		return c.Miss("%v is an input", x), nil
-	}
-	if sizeOfConstant(n.Out()) {
-		return c.Miss("it is kept until it is a number to the rules"), nil
-	}
 	size := tensor.ShapesOf(c.Graph()).Dim(x, int(op.D))
-	if isFree(size) && slices.ContainsFunc(n.Out().Clients(), func(u fgraph.Client) bool { return becomesFloat(u.Apply) }) {
-		return c.Miss("floats are computed of it, which local_keep_size keeps"), nil
-	}
 	if a, o, ok := owner[tensor.ShapeIOp](size); ok && o == op && a.Inputs()[0] == x {
 		return c.Miss("nothing else is known about the size"), nil
+	} else if isExponent(n.Out()) && size.IsConstant() {
+		return c.Miss("a size is no exponent to multiply out"), nil
 	}
 	return replace(c, n, size)
-}
-
-// isFree reports whether a size is known that may be another one in another run.
-func isFree(size *variable) bool {
-	_, ok := intOf(size)
-	return ok
-}
-
-// sizeOfConstant reports whether v is a size that keepSize has made.
-func sizeOfConstant(v *variable) bool {
-	a, _, ok := owner[tensor.ShapeIOp](v)
-	if !ok {
-		return false
-	}
-	x := tensor.ConstantOf(a.Inputs()[0])
-	return x != nil && x.Len() == 0
-}
-
-// maxOfSizes bounds the operations of a number of sizes, and those that are looked through for a float.
-const maxOfSizes = 64
-
-// becomesFloat reports whether an apply computes floats element by element, or integers of which floats are
-// computed.
-func becomesFloat(n *apply) bool {
-	todo := []*apply{n}
-	for seen := 0; len(todo) > 0 && seen < maxOfSizes; seen++ {
-		n, todo = todo[len(todo)-1], todo[:len(todo)-1]
-		if n == nil {
-			continue // an output of the graph
-		}
-		switch n.Op().(type) {
-		case tensor.Elemwise:
-			if isFloat(n.Out()) {
-				return true
-			}
-		case tensor.ShapeOp, tensor.MakeVectorOp, tensor.DimShuffleOp, tensor.ARangeOp:
-		case *tensor.SubtensorOp, tensor.Reduce:
-			if isFloat(n.Out()) {
-				continue // of which the size is an index
-			}
-		default:
-			continue
-		}
-		for _, u := range n.Out().Clients() {
-			todo = append(todo, u.Apply)
-		}
-	}
-	return false
-}
-
-// kept returns a size that is known as one of a constant without elements.
-func kept(size *variable) *variable {
-	if !isFree(size) {
-		return size
-	}
-	n, _ := intOf(size)
-	return tensor.ShapeI(tensor.Constant(array.New(array.Bool, n, 0)), 0)
-}
-
-// keepSize keeps a size that is known from becoming a number where floats are computed of it: rules make
-// of these what they make where the size is not known.
-func keepSize(c *rewrite.Context, n *apply) (result, error) {
-	if !becomesFloat(n) {
-		return c.Miss("no float is computed of it"), nil
-	}
-	in, changed := slices.Clone(n.Inputs()), false
-	for i, v := range in {
-		size, order := v, []int(nil)
-		if a, op, ok := owner[tensor.DimShuffleOp](v); ok {
-			size, order = a.Inputs()[0], op.NewOrder()
-		}
-		a, op, ok := owner[tensor.ShapeIOp](size)
-		if !ok || sizeOfConstant(size) {
-			continue
-		}
-		known := tensor.ShapesOf(c.Graph()).Dim(a.Inputs()[0], int(op.D))
-		if !isFree(known) {
-			continue
-		}
-		if in[i] = kept(known); order != nil {
-			in[i] = tensor.DimShuffle(in[i], order...)
-		}
-		changed = true
-	}
-	if !changed {
-		return c.Miss("no argument is a size that is known"), nil
-	}
-	return replace(c, n, again(n, in...))
 }
 
 // dimShuffleOfAlloc returns the function of local_dimshuffle_alloc, for new leading dimensions, or that
@@ -292,7 +191,7 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 	unknown, maybeEmpty, sizes := 0, false, make([]*variable, len(dims))
 	for d, size := range dims {
 		if sameSize(size, s.Dim(x, d)) {
-			maybeEmpty = maybeEmpty || typeOf(x).Dim(d) <= 0 // or unknown
+			maybeEmpty = maybeEmpty || knownDim(s, x, d) <= 0 // or unknown
 			continue
 		}
 		unknown++
@@ -334,7 +233,7 @@ func reshapeToDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 			size = dims[d]
 		}
 		if sameSize(s.Dim(x, from[k]), size) || sameSize(s.Dim(x, from[k]), s.Dim(n.Out(), d)) {
-			maybeEmpty = maybeEmpty || typeOf(x).Dim(from[k]) <= 0
+			maybeEmpty = maybeEmpty || knownDim(s, x, from[k]) <= 0
 			continue
 		}
 		unequal++
@@ -368,6 +267,22 @@ func dimShuffleOfReshape(c *rewrite.Context, n, a *apply) *variable {
 		}
 	}
 	return tensor.Reshape(a.Inputs()[0], sizes...)
+}
+
+// dimOf returns a size as indexes are compared with it. A 1 that a type tells is a number to all rules, as it broadcasts.
+func dimOf(s *tensor.Shapes, x *variable, d int) *variable {
+	if typeOf(x).Dim(d) == 1 {
+		return tensor.Int(1)
+	}
+	return s.Dim(x, d)
+}
+
+// knownDim returns the number that dimOf is, or Unknown.
+func knownDim(s *tensor.Shapes, x *variable, d int) int {
+	if n, ok := intOf(dimOf(s, x, d)); ok {
+		return n
+	}
+	return tensor.Unknown
 }
 
 // wide returns the dimensions of x that may not have size 1.

@@ -117,7 +117,7 @@ func uselessIncSubtensor(c *rewrite.Context, n *apply) (result, error) {
 	op := opOf[*tensor.IncSubtensorOp](n)
 	x, y, indexes, s := n.Inputs()[0], n.Inputs()[1], op.Indexes(n), tensor.ShapesOf(c.Graph())
 	for d, i := range indexes {
-		if size := s.Dim(x, d); !i.SelectsAll(size) && !(i.Slice && i.Reversed().SelectsAll(size)) {
+		if size := dimOf(s, x, d); !i.SelectsAll(size) && !(i.Slice && i.Reversed().SelectsAll(size)) {
 			return c.Miss("it changes a part of dimension %d", d), nil
 		} else if i.Step == 1 || typeOf(y).Dim(d) == 1 {
 			indexes[d] = tensor.Everything()

@@ -16,7 +16,7 @@ import (
 // Pass returns the graph rewriter of a name, or nil if there is none. These are the passes on whole
 // graphs:
 //
-//   - ShapeOpt attaches the feature that infers shapes.
+//   - ShapeOpt attaches the feature that infers shapes; known_sizes makes numbers of those that are known.
 //   - local_dot_to_dot22, gemm_optimizer, local_dot22_to_dot22scalar, local_gemm_to_gemv, use_c_blas
 //     and use_scipy_ger make BLAS calls of products of matrices, in that order.
 //   - crossentropy_to_crossentropy_with_softmax fuses a softmax with the cross-entropy of it.
@@ -39,6 +39,8 @@ func Pass(name string) rewrite.GraphRewriter {
 	switch name {
 	case "ShapeOpt":
 		return shapeOpt()
+	case "known_sizes":
+		return knownSizes()
 	case "gemm_optimizer":
 		return &countedWalk{rewrite.Out2In(name, named(passRules(), "local_gemm").Rule), profile.ClassGemm, isA[tensor.Dot22Op]}
 	case "add_mul_fusion", "local_add_mul_fusion":
@@ -152,7 +154,20 @@ var passRules = sync.OnceValue(func() []Local {
 func shapeOpt() rewrite.GraphRewriter {
 	nothing := func(context.Context, *fgraph.FunctionGraph, *profile.Recorder) error { return nil }
 	return rewrite.FromFunc("ShapeOpt", "attaches the feature that infers shapes",
-		func(g *fgraph.FunctionGraph) error { return g.Attach(tensor.NewShapes()) }, nothing)
+		func(g *fgraph.FunctionGraph) error {
+			s := tensor.NewShapes()
+			s.Open()
+			return g.Attach(s)
+		}, nothing)
+}
+
+// knownSizes makes numbers of sizes that are known, once the rules that round are done.
+func knownSizes() rewrite.GraphRewriter {
+	return rewrite.FromFunc("known_sizes", "sizes that are known are numbers to the rules from here on", nil,
+		func(_ context.Context, g *fgraph.FunctionGraph, _ *profile.Recorder) error {
+			tensor.ShapesOf(g).Close()
+			return nil
+		})
 }
 
 // A countedWalk is a walk that has its own class in a profile, and records the counts that Theano

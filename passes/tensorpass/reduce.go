@@ -228,9 +228,6 @@ func reduceAlloc(scalars bool) transform {
 		w = castTo(w, dtypeOf(n.Out()))
 		total := tensor.Int(1)
 		for _, size := range repeats {
-			if isFloat(w) {
-				size = kept(size)
-			}
 			total = combined(array.Mul, total, size)
 		}
 		switch {

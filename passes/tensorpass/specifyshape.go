@@ -30,7 +30,7 @@ func mergeSpecifyShape(c *rewrite.Context, n *apply) (result, error) {
 		}
 	}
 	for d, size := range sizes {
-		if size != nil && (sameSize(size, s.Dim(x, d)) || size.IsConstant() && typeOf(x).Dim(d) != tensor.Unknown) {
+		if size != nil && (sameSize(size, s.Dim(x, d)) || size.IsConstant() && knownDim(s, x, d) != tensor.Unknown) {
 			sizes[d], changed = nil, true
 		}
 	}

@@ -65,14 +65,11 @@ func part(x *variable, indexes ...tensor.Index) *variable {
 	return tensor.Take(tensor.Subtensor(x, rest...), indexes[0].Start)
 }
 
-// fewer reports whether n selects no element twice, as far as is known.
-func fewer(n *apply) bool {
+// fewer reports whether n is known to select no more elements than there are.
+func fewer(c *rewrite.Context, n *apply) bool {
 	op, advanced := n.Op().(tensor.AdvancedSubtensorOp)
-	if !advanced {
-		return true
-	}
-	rows, size := typeOf(n.Inputs()[1]), typeOf(n.Inputs()[0]).Dim(0)
-	return op.K == 1 && rows.NDim() == 1 && rows.Dim(0) != tensor.Unknown && size != tensor.Unknown && rows.Dim(0) <= size
+	x, rows := n.Inputs()[0], n.Inputs()[1:]
+	return !advanced || op.K == 1 && typeOf(rows[0]).NDim() == 1 && few(tensor.ShapesOf(c.Graph()), x, rows)
 }
 
 // pickedDim returns the first dimension of which an op takes one element, or -1. Unlike indexesOf it
@@ -104,7 +101,7 @@ func uselessSubtensor(c *rewrite.Context, n *apply) (result, error) {
 		if isRows(i) {
 			stop = rangeFromZero(i.Start)
 		}
-		if !i.SelectsAll(s.Dim(x, d)) && (stop == nil || !sameSize(stop, s.Dim(x, d))) {
+		if size := dimOf(s, x, d); !i.SelectsAll(size) && (stop == nil || !sameSize(stop, size)) {
 			return c.Miss("index %d selects a part", d), nil
 		}
 	}
@@ -129,9 +126,9 @@ func plainIndexes(c *rewrite.Context, n *apply) (result, error) {
 	} else {
 		indexes = indexesOf(n)
 	}
-	x, changed := n.Inputs()[0], false
+	x, changed, s := n.Inputs()[0], false, tensor.ShapesOf(c.Graph())
 	for d, i := range indexes {
-		if plain := i.Plain(typeOf(x).Dim(d)); !plain.Same(i) {
+		if plain := i.Plain(knownDim(s, x, d)); !plain.Same(i) {
 			indexes[d], changed = plain, true
 		}
 	}
@@ -165,7 +162,7 @@ func subtensorMerge(c *rewrite.Context, n, a *apply) *variable {
 			inner = append(inner, i)
 			continue
 		}
-		m, ok := tensor.MergeIndexes(i, second[0], s.Dim(x, d), func() *variable { return s.Dim(v, kept) })
+		m, ok := tensor.MergeIndexes(i, second[0], dimOf(s, x, d), func() *variable { return s.Dim(v, kept) })
 		kept++
 		switch {
 		case !ok:
@@ -189,7 +186,7 @@ func advancedToSlice(c *rewrite.Context, n *apply) (result, error) {
 	if write {
 		indexes = indexes[1:]
 	}
-	size := typeOf(x).Dim(0)
+	size := knownDim(tensor.ShapesOf(c.Graph()), x, 0)
 	places, ok := tensor.PlacesOf(x, indexes)
 	if !ok || len(indexes) != 1 || size == tensor.Unknown || op.Inplace || len(places) == 0 {
 		return c.Miss("the indexes are not a list of numbers that are known to be in range"), nil

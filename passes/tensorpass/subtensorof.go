@@ -14,7 +14,7 @@ import (
 func partOf[O tensor.Op](once bool, build func(c *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable) transform {
 	return through[O](once, func(c *rewrite.Context, n, a *apply) *variable {
 		indexes := indexesOf(n)
-		if indexes == nil || once && !fewer(n) {
+		if indexes == nil || once && !fewer(c, n) {
 			return nil
 		}
 		return build(c, n, a, indexes)

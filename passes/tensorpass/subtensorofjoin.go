@@ -9,7 +9,7 @@ import (
 
 // subtensorOfJoin is not one of Theano's. For an element it needs the sizes only of the inputs up to
 // it, from either end.
-func subtensorOfJoin(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
+func subtensorOfJoin(c *rewrite.Context, n, a *apply, indexes []tensor.Index) *variable {
 	axis := int(opOf[tensor.JoinOp](a).Axis)
 	for len(indexes) <= axis {
 		indexes = append(indexes, tensor.Everything())
@@ -22,7 +22,7 @@ func subtensorOfJoin(_ *rewrite.Context, n, a *apply, indexes []tensor.Index) *v
 		return elementOfJoin(parts, axis, indexes)
 	case !along.IsEverything():
 		parts = sliceOfJoin(parts, axis, indexes)
-	case fewer(n):
+	case fewer(c, n):
 		parts = mapped(parts, func(x *variable) *variable { return part(x, indexes...) })
 	default:
 		return nil // there would be more elements

@@ -225,6 +225,9 @@ func (l *likeTerms) add(m multiple) {
 	l.total += m.number
 }
 
+// maxOfSizes bounds the operations of a number of sizes.
+const maxOfSizes = 64
+
 // ofSizes reports whether v is one number that is computed of sizes alone, such as the divisor of a mean.
 // Where sizes are known it is a constant.
 func ofSizes(v *variable) bool {
