@@ -9,7 +9,7 @@
 // A [Function] is a profile with what happens around the optimizer. It can be
 // written in the layout of Theano's "Optimizer Profile" ([Function.WriteText], and
 // [Record.WriteText] for the optimizer alone), as JSON, as a Chrome or Perfetto
-// trace, by package profile/pprof for "go tool pprof", and by package tool/view as an HTML
+// trace, by package profile/pprof for "go tool pprof", and by package tool/internal/view as an HTML
 // page. [Merge] adds several runs, and [WriteDiff] compares two.
 //
 // The package knows nothing about graphs or rewriters, and does not time anything by

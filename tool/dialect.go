@@ -12,9 +12,9 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool/internal/tune"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/repro"
 	"github.com/nnopt/nnopt/tool/rulecheck"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A Dialect is a world of graphs, such as those of tensors: what the verbs need to know of it. Only

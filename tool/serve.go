@@ -10,7 +10,7 @@ import (
 	"path/filepath"
 
 	"github.com/nnopt/nnopt/tool/internal/service"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 func isAddress(text string) error {
@@ -32,7 +32,7 @@ func (f *viewFlags) serve(ctx context.Context, c *Console, arg string, s *view.S
 	if isFile(arg) && arg != "-" {
 		in.File, in.Flags = filepath.Base(arg), f.subjectFlags(c)
 	}
-	server := service.NewServer(NewViewEngine(*f.cfg), s, in, dir)
+	server := service.NewServer(newViewEngine(*f.cfg), s, in, dir)
 	if in.File != "" {
 		server.Allow(in.File, arg)
 	}

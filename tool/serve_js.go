@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // errNoServer says why a page is not served: in a browser there is no network to listen on, and the

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
+	"io/fs"
 	"slices"
 	"strings"
 	"sync"
@@ -13,8 +15,8 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool/internal/rulefind"
 	"github.com/nnopt/nnopt/tool/internal/service"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/rulecheck"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A viewEngine does what the page of view asks for.
@@ -25,8 +27,8 @@ type viewEngine struct {
 	db *optdb.SequenceDB // without rules that were typed; made when it is first needed
 }
 
-// NewViewEngine returns what does the work for the page of view.
-func NewViewEngine(cfg Config) service.Engine {
+// newViewEngine returns what does the work for the page of view.
+func newViewEngine(cfg Config) service.Engine {
 	cfg = cfg.complete()
 	return &viewEngine{cfg: &cfg}
 }
@@ -36,7 +38,7 @@ func NewViewEngine(cfg Config) service.Engine {
 // answer that is not ok is the JSON of what is wrong.
 func NewViewService(cfg Config, dir string) func(ctx context.Context, question string, body []byte, piece func([]byte)) (answer []byte, ok bool) {
 	begin := &view.Subject{Recording: &view.Recording{}}
-	s := service.NewService(NewViewEngine(cfg), begin, view.Input{Query: DefaultQuery}, dir)
+	s := service.NewService(newViewEngine(cfg), begin, view.Input{Query: DefaultQuery}, dir)
 	return func(ctx context.Context, question string, body []byte, piece func([]byte)) (answer []byte, ok bool) {
 		// What panics is no reason to end.
 		defer func() {
@@ -50,6 +52,22 @@ func NewViewService(cfg Config, dir string) func(ctx context.Context, question s
 		}
 		return answer, true
 	}
+}
+
+// WriteLivePage writes a page of view that has its engine inside, WebAssembly. It begins with an expression of some variables.
+// files are scripts and style sheets that follow those of view, in a folder page; data are texts that scripts find by the ids of
+// their elements, pairs of id and text.
+func WriteLivePage(ctx context.Context, w io.Writer, cfg Config, expr, variables string, files fs.FS, data [][2]string) error {
+	in := view.Input{Expr: expr, Variables: variables, Query: DefaultQuery}
+	s, err := newViewEngine(cfg).Optimize(ctx, in)
+	if err != nil {
+		return err
+	}
+	if err := s.AddMisses(ctx); err != nil {
+		return err
+	}
+	s.Recording.Live = &in
+	return (&view.Page{Recording: s.Recording, Files: files, Data: data, WebAssembly: true}).Write(w)
 }
 
 // Optimize records the optimization of what was typed, or of a file.

@@ -8,8 +8,8 @@ import (
 
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/internal/service"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/standard"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // TestViewEngineOfCircuits: a dialect that has no text of its own takes that of graph files.

@@ -19,8 +19,8 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool/internal/service"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/repro"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // A given is what a page gave, as the arguments of a verb.

@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/internal/service"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/standard"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // TestViewEngineFiles: files of all dialects are optimized, run and exported.

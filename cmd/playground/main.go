@@ -22,7 +22,6 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/standard"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // What the page has besides that of view: scripts and styles in page, and the program of the worker
@@ -41,7 +40,7 @@ const (
 const module = "github.com/nnopt/nnopt/"
 
 // first is what the page shows before anything is asked.
-var first = view.Input{Expr: "(y + z)*x/(y + z) + tanh(x)*0", Variables: "x y z: vector", Query: tool.DefaultQuery}
+const first, variables = "(y + z)*x/(y + z) + tanh(x)*0", "x y z: vector"
 
 func main() {
 	output := flag.String("output", "playground.html", "Write the page to this file")
@@ -131,24 +130,17 @@ func limited(module []byte, pages uint64) ([]byte, error) {
 
 // write writes the page.
 func write(ctx context.Context, w io.Writer, engine []byte, support string) error {
-	s, err := tool.NewViewEngine(standard.Program{}.Config()).Optimize(ctx, first)
-	if err != nil {
-		return err
-	}
-	if err := s.AddMisses(ctx); err != nil {
-		return err
-	}
-	s.Recording.Live = &first
 	worker := ""
 	for _, name := range []string{"worker/files.js", "worker/lzma.js", "", "worker/worker.js"} {
 		text := []byte(support)
 		if name != "" {
+			var err error
 			if text, err = files.ReadFile(name); err != nil {
 				return err
 			}
 		}
 		worker += string(text) + "\n"
 	}
-	page := view.Page{Recording: s.Recording, Files: files, Data: [][2]string{{"worker", worker}, {"engine", asText(lzma(engine))}}, WebAssembly: true}
-	return page.Write(w)
+	data := [][2]string{{"worker", worker}, {"engine", asText(lzma(engine))}}
+	return tool.WriteLivePage(ctx, w, standard.Program{}.Config(), first, variables, files, data)
 }

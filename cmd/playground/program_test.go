@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/standard"
 )
 
 // TestProgramHasNothingOfIt: the program nnopt and its pages are without what only this page has.
@@ -25,9 +25,10 @@ func TestProgramHasNothingOfIt(t *testing.T) {
 			t.Errorf("nnopt has the package %s", p)
 		}
 	}
-	var page bytes.Buffer
-	if err := view.WritePage(&page, &view.Recording{Format: view.Format, Version: view.Version}); err != nil {
-		t.Fatal(err)
+	var page, faults bytes.Buffer
+	cfg := standard.Program{}.Config()
+	if code := cfg.Run(t.Context(), []string{"view", first, "--vars=" + variables}, nil, &page, &faults); code != 0 {
+		t.Fatal(faults.String())
 	}
 	err = fs.WalkDir(files, ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"github.com/nnopt/nnopt/nnet3/computation"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // Code returns the commands that a graph was made from and turned into, for a page. info names the

@@ -23,8 +23,8 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/networks/internal/display"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // demoFiles holds the configuration of the network, and a small network with Kaldi's

@@ -15,8 +15,8 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/internal/longtest"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/standard"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // pageOf reads the recording of a page.

@@ -16,7 +16,7 @@ import (
 
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tool/internal/service"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // An engine optimizes expressions, and counts that. An expression "wait" waits for the end of its

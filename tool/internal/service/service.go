@@ -13,7 +13,7 @@ import (
 	"sync"
 
 	"github.com/nnopt/nnopt/internal/fileio"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // maxSubjects is how many subjects are kept to ask about.

@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/tool/internal/service"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // TestServerFiles: a page brings files and names them. It can't name others, and hears nothing of

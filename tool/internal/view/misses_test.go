@@ -6,13 +6,13 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // TestMisses: a rule that is asked at the end of its pass is asked at a node that is there, and one
 // that says that it fires does so in no pass that has reached its end.
 func TestMisses(t *testing.T) {
-	demo, _ := network(t, "../networks/demo/tdnnf.config", demoChunk, "+fast_run")
+	demo, _ := network(t, "../../networks/demo/tdnnf.config", demoChunk, "+fast_run")
 	for _, s := range []*view.Subject{
 		demo,
 		record(t, "+fast_run", "X: matrix; W: matrix; b: vector", "sum(log(softmax(dot(X, W) + b)) * X[1:3].T[0] + 0*1)"),
@@ -47,7 +47,7 @@ func TestMisses(t *testing.T) {
 // TestWhyNot: at each step, the rule that makes the next one says that it fires, where it does.
 func TestWhyNot(t *testing.T) {
 	asked := 0
-	demo, _ := network(t, "../networks/demo/tdnnf.config", demoChunk, "+fast_run")
+	demo, _ := network(t, "../../networks/demo/tdnnf.config", demoChunk, "+fast_run")
 	for _, s := range []*view.Subject{
 		demo,
 		record(t, "+fast_run", "x: vector", "[exp(log(x)) + x*1/x, tanh(-x)*x*x]"),

@@ -12,8 +12,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/networks"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // looped records the optimization of a looped computation, which has several segments.
@@ -62,7 +62,7 @@ func looped(t *testing.T, file string) (*view.Subject, *computation.Computation,
 
 // TestSegments: the graphs of a looped computation are recorded one after the other.
 func TestSegments(t *testing.T) {
-	s, before, after := looped(t, "../networks/demo/tdnnf.config")
+	s, before, after := looped(t, "../../networks/demo/tdnnf.config")
 	if err := s.AddMisses(t.Context()); err != nil {
 		t.Fatal(err)
 	}

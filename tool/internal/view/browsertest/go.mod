@@ -1,8 +1,8 @@
-module github.com/nnopt/nnopt/tool/view/browsertest
+module github.com/nnopt/nnopt/tool/internal/view/browsertest
 
 go 1.26
 
-replace github.com/nnopt/nnopt => ../../..
+replace github.com/nnopt/nnopt => ../../../..
 
 require (
 	github.com/chromedp/cdproto v0.159.0

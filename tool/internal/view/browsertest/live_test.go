@@ -18,7 +18,7 @@ func program(t testing.TB) string {
 	t.Helper()
 	name := filepath.Join(t.TempDir(), "nnopt")
 	build := exec.Command("go", "build", "-o", name, "./cmd/nnopt")
-	build.Dir = "../../.."
+	build.Dir = "../../../.."
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}

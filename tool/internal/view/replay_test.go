@@ -13,7 +13,7 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/passes/tensortest"
 	"github.com/nnopt/nnopt/tensor"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // A state is the graph of a recording after some steps.
@@ -235,8 +235,8 @@ func checkPasses(t *testing.T, r *view.Recording) {
 // TestNetworks: the steps of recordings of networks fit, every command is tied to nodes that are
 // there, and the other way round.
 func TestNetworks(t *testing.T) {
-	files := []string{"../networks/demo/tdnnf.config"}
-	if more, err := filepath.Glob("../../nnet3/testdata/models/*.config"); err == nil && longtest.Enabled() {
+	files := []string{"../../networks/demo/tdnnf.config"}
+	if more, err := filepath.Glob("../../../nnet3/testdata/models/*.config"); err == nil && longtest.Enabled() {
 		files = append(files, more...)
 	}
 	for _, file := range files {

@@ -13,14 +13,14 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/networks"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // The networks that are recorded: the one of nnopt demo, and one of full size.
 const (
-	demoNetwork = "../../networks/demo/tdnnf.config"
-	fullNetwork = "../../../nnet3/testdata/models/tdnnf_1k.config"
+	demoNetwork = "../../../networks/demo/tdnnf.config"
+	fullNetwork = "../../../../nnet3/testdata/models/tdnnf_1k.config"
 )
 
 // chunk is a typical request of a decoder.

@@ -14,7 +14,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // maxPage is the number of bytes that the page of a network of full size may have.
@@ -25,7 +25,7 @@ const maxPage = 1_500_000
 func TestPage(t *testing.T) {
 	hostile := `</script><script>alert(1)</script><!--` + "\u2028" + `'"&`
 	small := record(t, "+fast_run", "", "x*y/y")
-	full, _ := network(t, "../../nnet3/testdata/models/tdnnf_1k.config", demoChunk, "+fast_run")
+	full, _ := network(t, "../../../nnet3/testdata/models/tdnnf_1k.config", demoChunk, "+fast_run")
 	if err := full.AddMisses(t.Context()); err != nil {
 		t.Fatal(err)
 	}
@@ -93,7 +93,7 @@ func TestPageIsPlain(t *testing.T) {
 
 // TestProfilePage: the page of a profile has all that is in the profile.
 func TestProfilePage(t *testing.T) {
-	demo, plan := network(t, "../networks/demo/tdnnf.config", demoChunk, "+fast_run")
+	demo, plan := network(t, "../../networks/demo/tdnnf.config", demoChunk, "+fast_run")
 	f := &profile.Function{Message: "a", CompileTime: plan.CompileTime, Optimizer: plan.Profile, Calls: 3,
 		Phases: []profile.Phase{{Name: "p", Time: 5}}, Execution: []profile.OpCost{{Name: "op", Calls: 3}}}
 	r, err := view.NewProfile(f)

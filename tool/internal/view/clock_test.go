@@ -4,7 +4,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // TestCoarseClock: passes have their own steps by any clock.

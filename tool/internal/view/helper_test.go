@@ -16,8 +16,8 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
+	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/networks"
-	"github.com/nnopt/nnopt/tool/view"
 )
 
 // demoChunk is the request of the demonstration.

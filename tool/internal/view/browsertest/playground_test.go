@@ -252,7 +252,7 @@ func TestPlaygroundFiles(t *testing.T) {
 			b.optimizeAgain("(x + y)*tanh(x)/(x + y)")
 		}
 	}
-	for _, name := range []string{demoNetwork, "../../../nnet3/testdata/recipes/xvector_infer/model.raw"} {
+	for _, name := range []string{demoNetwork, "../../../../nnet3/testdata/recipes/xvector_infer/model.raw"} {
 		b.drop(name)
 		if got := b.asked(); !strings.Contains(got, "rewrite") {
 			t.Errorf("%s: %s", name, got)

@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/profile"
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 var samples = flag.String("samples", "", "write sample recordings to this folder")
@@ -48,9 +48,9 @@ func TestSamples(t *testing.T) {
 	write("softmax", record(t, "+fast_run", "X: matrix; W: matrix; b: vector", "sum(log(softmax(dot(X, W) + b)) * X[1:3].T[0] + 0*1)"))
 	write("wide", record(t, "+fast_run", "x: vector; y: vector", wide(5000)))
 	write("deep", record(t, "+fast_run", "x: vector; y: vector", deep(160)))
-	demo, plan := network(t, "../networks/demo/tdnnf.config", demoChunk, "+fast_run")
+	demo, plan := network(t, "../../networks/demo/tdnnf.config", demoChunk, "+fast_run")
 	write("demo", demo)
-	full, _ := network(t, "../../nnet3/testdata/models/tdnnf_1k.config", demoChunk, "+fast_run")
+	full, _ := network(t, "../../../nnet3/testdata/models/tdnnf_1k.config", demoChunk, "+fast_run")
 	write("tdnnf_1k", full)
 	p, err := view.NewProfile(&profile.Function{Message: "a profile", CompileTime: plan.CompileTime, Optimizer: plan.Profile})
 	if err != nil {

@@ -22,7 +22,7 @@ import (
 	"github.com/chromedp/cdproto/runtime"
 	"github.com/chromedp/chromedp"
 
-	"github.com/nnopt/nnopt/tool/view"
+	"github.com/nnopt/nnopt/tool/internal/view"
 )
 
 // browser is the context of the browser that all tests share.
