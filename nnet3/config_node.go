@@ -30,7 +30,7 @@ func (c *configReader) define(i int) {
 	case "output-node":
 		known = []string{"name", "input", "objective"}
 		c.descriptor(l, node)
-		c.nn.Nodes[node].Quadratic = c.isQuadratic(l)
+		c.nn.Nodes[node].quadratic = c.isQuadratic(l)
 	case "dim-range-node":
 		known = []string{"name", "input-node", "dim", "dim-offset"}
 		n := &c.nn.Nodes[node]

@@ -79,7 +79,7 @@ func TestParseConfig(t *testing.T) {
 	if nn.InputNodeDim("input") != 5 || nn.InputNodeDim("output") != -1 || nn.OutputNodeDim("output") != 4 || nn.OutputNodeDim("input") != -1 {
 		t.Error("dimensions by name are wrong")
 	}
-	if !nn.Nodes[nn.NodeIndex("output")].Quadratic {
+	if !nn.Nodes[nn.NodeIndex("output")].quadratic {
 		t.Error("the objective is not quadratic")
 	}
 	if got := nn.Modulus(); got != 1 {

@@ -245,7 +245,7 @@ func (nn *Nnet) ConfigLine(node int) string {
 		return ""
 	}
 	objective := "linear"
-	if n.Quadratic {
+	if n.quadratic {
 		objective = "quadratic"
 	}
 	return fmt.Sprintf("output-node name=%s input=%s objective=%s", n.Name, nn.format(node), objective)

@@ -51,7 +51,7 @@ type Node struct {
 	Component  int                   // number of the component, of a ComponentNode
 	Input      int                   // number of the node whose columns it takes, of a DimRangeNode
 	Descriptor descriptor.Descriptor // of a DescriptorNode
-	Quadratic  bool                  // of an output-node: its objective is quadratic, not linear
+	quadratic  bool                  // of an output-node: its objective is quadratic, not linear
 }
 
 // Nnet is a network.

@@ -119,7 +119,7 @@ func (e *engine) try(ask []int, n *fgraph.Apply) (asked int, fired bool, err err
 	asked, fired, err = e.fire(ask, n)
 	i := ask[asked]
 	if err != nil {
-		return asked, false, e.opts.fail(e.c.ctx, &Error{Pass: e.pass, Rule: e.asker.names[i], Place: e.asker.places[i], Node: n.String(), Err: err})
+		return asked, false, e.opts.fail(e.c.ctx, &Error{Pass: e.pass, Rule: e.asker.names[i], place: e.asker.places[i], Node: n.String(), Err: err})
 	}
 	if fired && e.limit != nil {
 		if err := e.limit.exceeded(e.asker.names[i], e.asker.places[i], &e.rules[i]); err != nil {

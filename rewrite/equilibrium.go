@@ -361,8 +361,8 @@ func (r *equilibrium) run(p *profile.Pass, from, to int) error {
 		// Rules have MaxUse for that; members have this.
 		if m.changed > maxPasses {
 			r.stopped = true
-			return r.opts.fail(r.ctx, &Error{Pass: r.engine.pass, Err: &MaxUseError{Rule: m.Name, Uses: m.changed,
-				Nodes: r.limit.nodes, MaxUse: r.limit.ratio}})
+			return r.opts.fail(r.ctx, &Error{Pass: r.engine.pass, Err: &MaxUseError{Rule: m.Name, uses: m.changed,
+				nodes: r.limit.nodes, MaxUse: r.limit.ratio}})
 		}
 	}
 	return nil

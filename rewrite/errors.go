@@ -25,7 +25,7 @@ var (
 type Error struct {
 	Pass  string
 	Rule  string // empty if it was not a node rewriter
-	Place string // of the text of the rule, file and line; empty if it is none
+	place string // of the text of the rule, file and line; empty if it is none
 	Node  string // the apply that the rule was shown
 	Err   error
 
@@ -37,7 +37,7 @@ func (e *Error) Error() string {
 	var b strings.Builder
 	b.WriteString(e.Pass)
 	if e.Rule != "" {
-		b.WriteString(": rule " + placed(e.Rule, e.Place))
+		b.WriteString(": rule " + placed(e.Rule, e.place))
 	}
 	if e.Node != "" {
 		b.WriteString(": at " + e.Node)
@@ -84,23 +84,23 @@ func (e *PanicError) Unwrap() error {
 // does, or it makes the graph larger and larger.
 type MaxUseError struct {
 	Rule    string
-	Place   string // of the text of the rule, file and line; empty if it is none
-	Uses    int
-	Nodes   int     // of the graph at its largest
-	MaxUse  float64 // how often a rule may fire, as a multiple of Nodes
+	place   string // of the text of the rule, file and line; empty if it is none
+	uses    int
+	nodes   int     // of the graph at its largest
+	MaxUse  float64 // how often a rule may fire, as a multiple of nodes
 	Lap     []Event // one round of the cycle, or the last rules that fired
 	Repeats bool    // Lap is a cycle, seen twice in a row
-	Grown   int     // how many applies one round of the cycle adds to the graph
+	grown   int     // how many applies one round of the cycle adds to the graph
 }
 
 // Error returns the counts, followed by Lap with one rule per line.
 func (e *MaxUseError) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%v: %s fired %d times, more than MaxUse %g allows for %d applies",
-		ErrMaxUse, placed(e.Rule, e.Place), e.Uses, e.MaxUse, e.Nodes)
+		ErrMaxUse, placed(e.Rule, e.place), e.uses, e.MaxUse, e.nodes)
 	switch {
 	case len(e.Lap) == 0:
-	case e.Repeats && e.Grown > 0:
+	case e.Repeats && e.grown > 0:
 		fmt.Fprintf(&b, "; each round of %s makes the graph larger:", rewrites(len(e.Lap)))
 	case e.Repeats && len(e.Lap) == 1:
 		b.WriteString("; it goes on and on:")

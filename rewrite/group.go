@@ -81,7 +81,7 @@ func (g *Group) transform(c *Context, n *fgraph.Apply, first firstFunc) (Result,
 		result = followed
 	}
 	d := Describe(by)
-	endless := &MaxUseError{Rule: d.Name, Place: d.Place, Uses: maxInGroup, Nodes: 1, MaxUse: maxInGroup}
+	endless := &MaxUseError{Rule: d.Name, place: d.Place, uses: maxInGroup, nodes: 1, MaxUse: maxInGroup}
 	if endless.show(events); endless.Repeats {
 		return Result{}, endless
 	}

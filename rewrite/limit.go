@@ -76,7 +76,7 @@ func (l *limit) exceeded(rule, place string, r *ruleState) error {
 	if r.applied <= l.most {
 		return nil
 	}
-	err := &MaxUseError{Rule: rule, Place: place, Uses: r.applied, Nodes: l.nodes, MaxUse: l.ratio}
+	err := &MaxUseError{Rule: rule, place: place, uses: r.applied, nodes: l.nodes, MaxUse: l.ratio}
 	err.show(l.events)
 	return err
 }
@@ -86,11 +86,11 @@ func (e *MaxUseError) show(events []logged) {
 	n, repeats := lap(events)
 	at := len(events) - n
 	if e.Repeats = repeats; repeats {
-		e.Grown = max(0, events[len(events)-1].nodes-events[at-1].nodes)
+		e.grown = max(0, events[len(events)-1].nodes-events[at-1].nodes)
 	}
 	// Terms that have grown for long look alike, because few of their levels are shown. The first round has
 	// the smallest ones.
-	for e.Grown > 0 && at >= n && slices.EqualFunc(events[at-n:at], events[len(events)-n:], sameRule) {
+	for e.grown > 0 && at >= n && slices.EqualFunc(events[at-n:at], events[len(events)-n:], sameRule) {
 		at -= n
 	}
 	for _, ev := range events[at : at+n] {

@@ -154,7 +154,7 @@ func TestCase51RuleAgainstCleanup(t *testing.T) {
 		e.Rules = list[NodeRewriter](swap("a_to_b", "a", "b"))
 		err := Run(context.Background(), e, g, nil)
 		var most *MaxUseError
-		if !errors.As(err, &most) || !most.Repeats || len(most.Lap) != 2 || most.Uses > 20 {
+		if !errors.As(err, &most) || !most.Repeats || len(most.Lap) != 2 || most.uses > 20 {
 			t.Errorf("%s: %v", name, err)
 			continue
 		}

@@ -31,8 +31,8 @@ type FailedError struct {
 	Request  *computation.Request
 	Compiled *computation.Computation
 	Query    optdb.Query
-	// Culprit is what makes the values differ, if that is the failure.
-	Culprit rewrite.Culprit
+	// culprit is what makes the values differ, if that is the failure.
+	culprit rewrite.Culprit
 	Err     error
 }
 
@@ -44,7 +44,7 @@ func (e *FailedError) Unwrap() error { return e.Err }
 
 // failed returns the FailedError of an optimizer.
 func (p *Plan) failed(opt *optdb.Optimizer, culprit rewrite.Culprit, err error) error {
-	return &FailedError{Net: p.Net, Request: p.Request, Compiled: p.Compiled, Query: opt.Query(), Culprit: culprit, Err: err}
+	return &FailedError{Net: p.Net, Request: p.Request, Compiled: p.Compiled, Query: opt.Query(), culprit: culprit, Err: err}
 }
 
 // debugTolerance bounds the norm of a difference, relative to that of the values. Rewrites that

@@ -16,7 +16,7 @@ import (
 
 // A matrix agrees with Kaldi's within a tolerance ([pipeline.Difference.Agrees]) that allows for sums
 // in another order in single precision. Kaldi randomizes the backward pass of gated recurrent
-// units (self-repair), and two of its runs differ by up to 9e-4. A larger Spread of the case
+// units (self-repair), and two of its runs differ by up to 9e-4. A larger spread of the case
 // replaces a tolerance.
 const (
 	outputTolerance     = 1e-4
@@ -53,11 +53,11 @@ func compareParameters(ours, kaldi *nnet3.Nnet, yield func(name string, d pipeli
 // spreadFile is the name of a file with the spreads of cases, by name.
 const spreadFile = "kaldi_spread.json"
 
-// A Spread is how far Kaldi's answers to a case are from each other if OpenBLAS uses the kernels of
+// A spread is how far Kaldi's answers to a case are from each other if OpenBLAS uses the kernels of
 // different processors: the largest Difference.Relative of outputs, and of derivatives of inputs
 // and gradients of components. No engine can be expected to be closer to Kaldi than that. Zero
 // means unknown.
-type Spread struct {
+type spread struct {
 	Forward  float64 `json:"forward"`
 	Backward float64 `json:"backward"`
 }
@@ -70,10 +70,10 @@ const spreads = 2
 // component: those of single precision, or larger ones that the spread allows.
 func (c *Case) Bounds() (output, derivative, gradient float64) {
 	gradient = derivativeTolerance
-	if strings.Contains(c.Family, "gru") {
+	if strings.Contains(c.family, "gru") {
 		gradient = gruTolerance
 	}
-	forward, backward := spreads*c.Spread.Forward, spreads*c.Spread.Backward
+	forward, backward := spreads*c.spread.Forward, spreads*c.spread.Backward
 	return max(outputTolerance, forward), max(derivativeTolerance, backward), max(gradient, backward)
 }
 
@@ -98,7 +98,7 @@ func LoadDir(dir string) (*Case, error) {
 		if err != nil {
 			return nil, err
 		}
-		c.Spread, err = readSpread(text, c.Name)
+		c.spread, err = readSpread(text, c.Name)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", file, err)
 		}
@@ -108,14 +108,14 @@ func LoadDir(dir string) (*Case, error) {
 }
 
 // readSpread returns the spread of a case from the text of a spreadFile.
-func readSpread(text []byte, name string) (Spread, error) {
-	var all map[string]Spread
+func readSpread(text []byte, name string) (spread, error) {
+	var all map[string]spread
 	if err := json.Unmarshal(text, &all); err != nil {
-		return Spread{}, err
+		return spread{}, err
 	}
 	s := all[name]
 	if s.Forward < 0 || s.Backward < 0 {
-		return Spread{}, fmt.Errorf("the spread of %s is negative", name)
+		return spread{}, fmt.Errorf("the spread of %s is negative", name)
 	}
 	return s, nil
 }

@@ -12,7 +12,7 @@
 //	gradient.raw              with a backward pass: a network with Kaldi's gradient for parameters, if requested
 //
 // The file kaldi_spread.json in the parent folder, or in its parent, says by the name of the case
-// how far Kaldi is from itself (Spread):
+// how far Kaldi is from itself (spread):
 //
 //	{"xvector_train": {"forward": 4.3e-06, "backward": 0.0023}, …}
 //

@@ -25,7 +25,7 @@ var ErrCase = errors.New("not a reference case")
 // A Case is a problem with Kaldi's answer.
 type Case struct {
 	Name    string
-	Family  string // the kind of network, such as "tdnnf"
+	family  string // the kind of network, such as "tdnnf"
 	Net     *nnet3.Nnet
 	Request *computation.Request
 	// Backward asks for derivatives.
@@ -36,10 +36,10 @@ type Case struct {
 	// Outputs, InputDerivs and Gradient (nil if it is not requested) are Kaldi's answers.
 	Outputs, InputDerivs []pipeline.Named
 	Gradient             *nnet3.Nnet
-	// Unoptimized and Optimized are the sizes of Kaldi's computation.
-	Unoptimized, Optimized computation.Counts
-	// Spread is how far Kaldi's answers are from each other. Load leaves it zero.
-	Spread Spread
+	// unoptimized and optimized are the sizes of Kaldi's computation.
+	unoptimized, optimized computation.Counts
+	// spread is how far Kaldi's answers are from each other. Load leaves it zero.
+	spread spread
 	// Threads is the number of threads of a run; 0 means 1.
 	Threads int
 }
@@ -71,8 +71,8 @@ func Load(folder fs.FS, name string) (*Case, error) {
 	if err := json.Unmarshal(text, &h); err != nil {
 		return nil, fmt.Errorf("%w: %s: %w", ErrCase, path.Join(name, "case.json"), err)
 	}
-	c.Family, c.Backward = h.Family, h.Backward
-	c.Unoptimized, c.Optimized = h.Kaldi.Unoptimized, h.Kaldi.Optimized
+	c.family, c.Backward = h.Family, h.Backward
+	c.unoptimized, c.optimized = h.Kaldi.Unoptimized, h.Kaldi.Optimized
 	if c.Net, err = readNet(folder, name, "model.raw"); err != nil {
 		return nil, err
 	}

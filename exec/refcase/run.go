@@ -14,9 +14,9 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 )
 
-// ErrDiffers means that our numbers differ too much from Kaldi's. Result.Err wraps it,
+// errDiffers means that our numbers differ too much from Kaldi's. Result.Err wraps it,
 // exec.ErrPanic, or other errors.
-var ErrDiffers = errors.New("differs from Kaldi")
+var errDiffers = errors.New("differs from Kaldi")
 
 // A Result is the outcome of a case.
 type Result struct {
@@ -27,7 +27,7 @@ type Result struct {
 	MaxRelDiff *float64 `json:"max_rel_diff,omitempty"`
 	// MaxRelDiffBackward is the same for derivatives of inputs and the gradient of each component.
 	MaxRelDiffBackward *float64 `json:"max_rel_diff_backward,omitempty"`
-	// SpreadBound and SpreadBoundBackward bound those two if the Spread of the case allows more
+	// SpreadBound and SpreadBoundBackward bound those two if the spread of the case allows more
 	// than the tolerances.
 	SpreadBound         float64 `json:"spread_bound,omitempty"`
 	SpreadBoundBackward float64 `json:"spread_bound_backward,omitempty"`
@@ -55,9 +55,9 @@ func (c *Case) Run(ctx context.Context, query string, opt *optdb.Optimizer) *Res
 	r := &Result{
 		Case:                c.Name,
 		Query:               query,
-		KaldiCommands:       c.Optimized.Commands,
-		KaldiMatrices:       c.Optimized.Matrices,
-		KaldiMaxMemoryBytes: c.Optimized.MaxMemoryBytes,
+		KaldiCommands:       c.optimized.Commands,
+		KaldiMatrices:       c.optimized.Matrices,
+		KaldiMaxMemoryBytes: c.optimized.MaxMemoryBytes,
 	}
 	output, derivative, _ := c.Bounds()
 	if output > outputTolerance {
@@ -108,18 +108,18 @@ func (c *Case) compare(got *pipeline.Results, r *Result) error {
 			**most = max(**most, rel)
 		}
 		if !d.Agrees(tolerance) {
-			errs = multierror.Append(errs, fmt.Errorf("%s: %w by %.3g of its norm, more than %g", what, ErrDiffers, rel, tolerance))
+			errs = multierror.Append(errs, fmt.Errorf("%s: %w by %.3g of its norm, more than %g", what, errDiffers, rel, tolerance))
 		}
 	}
 	matrices := func(most **float64, what string, ours, kaldi []pipeline.Named, tolerance float64) {
 		for i, k := range kaldi {
 			if i >= len(ours) || ours[i].Name != k.Name {
-				errs = multierror.Append(errs, fmt.Errorf("%s %s: %w: there is none", what, k.Name, ErrDiffers))
+				errs = multierror.Append(errs, fmt.Errorf("%s %s: %w: there is none", what, k.Name, errDiffers))
 				continue
 			}
 			d, err := pipeline.Compare(ours[i].Matrix, k.Matrix)
 			if err != nil {
-				errs = multierror.Append(errs, fmt.Errorf("%s %s: %w: %w", what, k.Name, ErrDiffers, err))
+				errs = multierror.Append(errs, fmt.Errorf("%s %s: %w: %w", what, k.Name, errDiffers, err))
 				continue
 			}
 			note(most, what+" "+k.Name, d, tolerance)

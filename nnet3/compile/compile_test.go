@@ -142,8 +142,8 @@ func TestNotComputable(t *testing.T) {
 			t.Errorf("%s: %v", c.name, err)
 			continue
 		}
-		if len(e.Outputs) != 1 || e.Outputs[0].Count != c.outputs || len(e.Inputs) != 1 || e.Inputs[0].Count != c.count ||
-			!cmp.Equal(e.Inputs[0].First, c.missing) || len(e.Chain) != c.chainLength || e.Partial {
+		if len(e.outputs) != 1 || e.outputs[0].count != c.outputs || len(e.Inputs) != 1 || e.Inputs[0].count != c.count ||
+			!cmp.Equal(e.Inputs[0].First, c.missing) || len(e.chain) != c.chainLength || e.partial {
 			t.Errorf("%s: %+v", c.name, e)
 		}
 	}
@@ -227,7 +227,7 @@ func TestSmallestChunk(t *testing.T) {
 			e = new(NotComputableError)
 		}
 		said := ok && strings.Contains(err.Error(), "the smallest chunk that can be computed is one of 3 frames, with a context of 0 and 4")
-		if e.SmallestChunk != int(c.want) || said != (c.want > 0) {
+		if e.smallestChunk != int(c.want) || said != (c.want > 0) {
 			t.Errorf("%d rows from %d frames: %v", c.rows, c.frames, err)
 		}
 	}

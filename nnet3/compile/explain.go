@@ -12,20 +12,20 @@ import (
 
 // NotComputableError says which outputs can't be computed and why.
 type NotComputableError struct {
-	// Outputs are the outputs with rows that can't be computed.
-	Outputs []MissingRows
+	// outputs are the outputs with rows that can't be computed.
+	outputs []MissingRows
 	// Inputs are the missing rows of input-nodes. There are none if no input is missing but rows
 	// depend on each other in a circle.
 	Inputs []MissingRows
-	// Chain leads from a row of an output to a missing row of an input that it needs. A long chain
-	// is cut in the middle. Names has the names of its nodes.
-	Chain []index.Cindex
-	Names []string
-	// Partial says that the search for missing inputs was cut short, so that more may be missing.
-	Partial bool
-	// SmallestChunk, if not 0, is the result of SmallestChunk, and Left and Right are the context.
+	// chain leads from a row of an output to a missing row of an input that it needs. A long chain
+	// is cut in the middle. names has the names of its nodes.
+	chain []index.Cindex
+	names []string
+	// partial says that the search for missing inputs was cut short, so that more may be missing.
+	partial bool
+	// smallestChunk, if not 0, is the result of SmallestChunk, and left and right are the context.
 	// It is set if it is above 1 and fewer frames of input were given than it takes.
-	SmallestChunk, Left, Right int
+	smallestChunk, left, right int
 
 	sampled bool // only some of the outputs were tried
 }
@@ -33,13 +33,13 @@ type NotComputableError struct {
 // MissingRows describes the missing rows of a node.
 type MissingRows struct {
 	Node string
-	// Count is the number of missing rows, Of the number wanted of an output or given of an input.
-	// Count is a lower bound if the request is so large that only some outputs were tried.
-	Count, Of int
+	// count is the number of missing rows, of the number wanted of an output or given of an input.
+	// count is a lower bound if the request is so large that only some outputs were tried.
+	count, of int
 	// First are the first few missing rows, in the order of index.Compare.
 	First []index.Index
-	// Given are the first and the last time given of an input; it means nothing if Of is 0.
-	Given [2]int32
+	// given are the first and the last time given of an input; it means nothing if of is 0.
+	given [2]int32
 }
 
 // Unwrap returns ErrNotComputable.
@@ -52,37 +52,37 @@ func (e *NotComputableError) Error() string {
 	if e.sampled {
 		least = "at least "
 	}
-	for i := range e.Outputs {
-		o := &e.Outputs[i]
+	for i := range e.outputs {
+		o := &e.outputs[i]
 		if i > 0 {
 			b.WriteString("; ")
 		}
-		fmt.Fprintf(&b, "output %q can't be computed for %s%d of %s, %s", o.Node, least, o.Count, indexes(o.Of), o.list())
+		fmt.Fprintf(&b, "output %q can't be computed for %s%d of %s, %s", o.Node, least, o.count, indexes(o.of), o.list())
 	}
 	for i := range e.Inputs {
 		in := &e.Inputs[i]
-		fmt.Fprintf(&b, "; input %q lacks %s%s, %s", in.Node, least, indexes(in.Count), in.list())
-		if in.Of == 0 {
+		fmt.Fprintf(&b, "; input %q lacks %s%s, %s", in.Node, least, indexes(in.count), in.list())
+		if in.of == 0 {
 			b.WriteString(" (none was given)")
 		} else {
-			fmt.Fprintf(&b, " (given: %s, t from %d to %d)", indexes(in.Of), in.Given[0], in.Given[1])
+			fmt.Fprintf(&b, " (given: %s, t from %d to %d)", indexes(in.of), in.given[0], in.given[1])
 		}
 	}
-	if e.Partial {
+	if e.partial {
 		b.WriteString("; and perhaps more")
 	}
-	if len(e.Inputs) == 0 && !e.Partial {
+	if len(e.Inputs) == 0 && !e.partial {
 		b.WriteString("; no input is missing: the rows depend on each other in a circle")
 	}
-	if e.SmallestChunk > 0 {
-		fmt.Fprintf(&b, "; the smallest chunk that can be computed is one of %d frames, with a context of %d and %d", e.SmallestChunk, e.Left, e.Right)
+	if e.smallestChunk > 0 {
+		fmt.Fprintf(&b, "; the smallest chunk that can be computed is one of %d frames, with a context of %d and %d", e.smallestChunk, e.left, e.right)
 	}
-	for i, c := range e.Chain {
+	for i, c := range e.chain {
 		sep := " <- "
 		if i == 0 {
 			sep = "; for example "
 		}
-		b.WriteString(sep + e.Names[i] + c.Index.String())
+		b.WriteString(sep + e.names[i] + c.Index.String())
 	}
 	return b.String()
 }
@@ -97,7 +97,7 @@ func indexes(n int) string {
 // list prints the first indexes.
 func (m *MissingRows) list() string {
 	s := index.Format(m.First)
-	if m.Count > len(m.First) {
+	if m.count > len(m.First) {
 		s = strings.TrimSuffix(s, "]") + ", …]"
 	}
 	return s
@@ -123,13 +123,13 @@ func (b *builder) explain(inputs, outputs []ioRows) error {
 		}
 		if len(bad) > 0 {
 			wanted := len(outputs[i].spec.Indexes)
-			e.Outputs = append(e.Outputs, MissingRows{Node: b.net.name(outputs[i].node), Of: wanted,
-				Count: len(bad) * b.lanes, First: b.firstIndexes(bad)})
+			e.outputs = append(e.outputs, MissingRows{Node: b.net.name(outputs[i].node), of: wanted,
+				count: len(bad) * b.lanes, First: b.firstIndexes(bad)})
 		}
 	}
 	// The builder stops at the first thing that a row lacks. To tell all that is missing, follow
 	// everything the outputs need, also what the builder gave up as useless.
-	e.Partial = !s.run()
+	e.partial = !s.run()
 	if b.interrupt.err != nil {
 		return b.interrupt.err
 	}
@@ -142,10 +142,10 @@ func (b *builder) explain(inputs, outputs []ioRows) error {
 		if example < 0 {
 			example = s.first[node]
 		}
-		m := MissingRows{Node: b.net.name(node), Count: len(vertices) * b.lanes, First: b.firstIndexes(vertices)}
+		m := MissingRows{Node: b.net.name(node), count: len(vertices) * b.lanes, First: b.firstIndexes(vertices)}
 		if i := slices.IndexFunc(inputs, func(in ioRows) bool { return in.node == node }); i >= 0 {
-			m.Of = len(inputs[i].spec.Indexes)
-			m.Given[0], m.Given[1] = timesOf(inputs[i].spec.Indexes)
+			m.of = len(inputs[i].spec.Indexes)
+			m.given[0], m.given[1] = timesOf(inputs[i].spec.Indexes)
 		}
 		e.Inputs = append(e.Inputs, m)
 	}
@@ -178,7 +178,7 @@ func (b *builder) suggestChunk(e *NotComputableError, inputs, outputs []ioRows) 
 	}
 	frames, left, right, err := p.smallestChunk()
 	if err == nil && frames > 1 && 0 < given && given < int64(left+frames+right) {
-		e.SmallestChunk, e.Left, e.Right = frames, left, right
+		e.smallestChunk, e.left, e.right = frames, left, right
 	}
 }
 
@@ -195,15 +195,15 @@ func timesOf(indexes []index.Index) (first, last int32) {
 func (s *search) addChain(e *NotComputableError, at int32) {
 	for ; at >= 0; at = s.found[at].parent {
 		if c := s.graph.vertices[s.found[at].vertex].Cindex; s.net.nodes[c.Node].kind != hiddenNode {
-			e.Chain = append(e.Chain, c)
+			e.chain = append(e.chain, c)
 		}
 	}
-	slices.Reverse(e.Chain)
-	if n := len(e.Chain); n > maxChain {
-		e.Chain = append(e.Chain[:maxChain/2], e.Chain[n-maxChain/2:]...)
+	slices.Reverse(e.chain)
+	if n := len(e.chain); n > maxChain {
+		e.chain = append(e.chain[:maxChain/2], e.chain[n-maxChain/2:]...)
 	}
-	for _, c := range e.Chain {
-		e.Names = append(e.Names, s.net.name(c.Node))
+	for _, c := range e.chain {
+		e.names = append(e.names, s.net.name(c.Node))
 	}
 }
 

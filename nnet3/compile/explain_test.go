@@ -44,11 +44,11 @@ func TestExplainHuge(t *testing.T) {
 			if used := allocated(); used > 100<<20 {
 				t.Errorf("%d MiB were allocated", used>>20)
 			}
-			if len(e.Outputs) != 1 || e.Outputs[0].Count != int(c.frames) || len(e.Inputs) != 1 || e.Inputs[0].Count == 0 || !e.Partial {
+			if len(e.outputs) != 1 || e.outputs[0].count != int(c.frames) || len(e.Inputs) != 1 || e.Inputs[0].count == 0 || !e.partial {
 				t.Errorf("%.500s", err)
 			}
-			if n := len(e.Chain); n < 3 || n > maxChain || e.Names[0] != "output" || e.Names[n-1] != "input" {
-				t.Errorf("example %.200v", e.Names)
+			if n := len(e.chain); n < 3 || n > maxChain || e.names[0] != "output" || e.names[n-1] != "input" {
+				t.Errorf("example %.200v", e.names)
 			}
 		})
 	}
@@ -63,7 +63,7 @@ func TestExplainWhole(t *testing.T) {
 	nn := parse(t, append(lines, "output-node name=output input=n20")...)
 	_, err := Compile(nn, ask(nil, rowsOf{"output": at(1, 0, 3000)}), Options{})
 	e, ok := errors.AsType[*NotComputableError](err)
-	if !ok || e.Partial || len(e.Inputs) != 1 || e.Inputs[0].Count != 3040 || e.Inputs[0].First[0].T != -20 || len(e.Chain) != 23 {
+	if !ok || e.partial || len(e.Inputs) != 1 || e.Inputs[0].count != 3040 || e.Inputs[0].First[0].T != -20 || len(e.chain) != 23 {
 		t.Errorf("%.500s", err)
 	}
 }

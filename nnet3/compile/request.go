@@ -216,12 +216,12 @@ func (net *network) checkSample(ctx context.Context, req *computation.Request) e
 		return nil // any other fault is found again, and reported for the whole request
 	}
 	missing.sampled = true
-	for i := range missing.Outputs {
-		missing.Outputs[i].Of = len(req.Output(missing.Outputs[i].Node).Indexes)
+	for i := range missing.outputs {
+		missing.outputs[i].of = len(req.Output(missing.outputs[i].Node).Indexes)
 	}
 	for i := range missing.Inputs {
-		if in := &missing.Inputs[i]; in.Of > 0 {
-			in.Of = len(req.Input(in.Node).Indexes)
+		if in := &missing.Inputs[i]; in.of > 0 {
+			in.of = len(req.Input(in.Node).Indexes)
 		}
 	}
 	return missing

@@ -29,7 +29,7 @@ type analyzer struct {
 }
 
 // analyze analyzes a computation whose numbers are in range. Faults in the lives of matrices go to
-// the report; the error is ErrTooLarge.
+// the report; the error is errTooLarge.
 func analyze(r *report) (*analyzer, error) {
 	vars, err := newVariables(r.c)
 	if err != nil {

@@ -81,8 +81,8 @@ var (
 	errOverlap = errors.New("operands overlap")
 	// errMemo: a memo is not written once and consumed once by the same component.
 	errMemo = errors.New("memo misused")
-	// ErrIO: a node that can't have input or output is accepted or provided.
-	ErrIO = errors.New("wrong input or output")
+	// errIO: a node that can't have input or output is accepted or provided.
+	errIO = errors.New("wrong input or output")
 	// errLoop: a jump has a wrong target, or an iteration changes which matrices are allocated.
 	errLoop = errors.New("broken loop")
 	// errLifetime: a matrix is not allocated once and freed once, or is used outside its life.

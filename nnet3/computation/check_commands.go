@@ -220,7 +220,7 @@ func (r *report) io(i int, cmd Command) {
 	}
 	node := r.net.Nodes[cmd.Node()]
 	if !node.IsInput && !node.IsOutput && !node.IsComponent {
-		r.addf(ErrIO, i, "node %s is neither an input, nor an output, nor a component", node.Name)
+		r.addf(errIO, i, "node %s is neither an input, nor an output, nor a component", node.Name)
 		return
 	}
 	if cols := r.c.Submatrices[cmd.View()].NumCols; int(cols) != node.Dim {

@@ -141,7 +141,7 @@ var mutations = []struct {
 	{"memo left", func(s *sample, _ *NetworkInfo) { s.remove(s.at(Backprop, 1)) }, errMemo, "never consumed"},
 
 	// Input, output, jumps.
-	{"node without input", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Args[1] = nodeHidden }, ErrIO, "hidden"},
+	{"node without input", func(s *sample, _ *NetworkInfo) { s.first(AcceptInput).Args[1] = nodeHidden }, errIO, "hidden"},
 	{"label without jump", func(s *sample, _ *NetworkInfo) { s.insert(3, NewCommand(NoOperationLabel)) }, errLoop, "does not jump"},
 	{"jump in the middle", func(s *sample, _ *NetworkInfo) { s.insert(9, NewCommand(GotoLabel, 3)) }, errLoop, "last command"},
 	{"jump to no label", func(s *sample, _ *NetworkInfo) { s.insert(len(s.Commands), NewCommand(GotoLabel, 3)) }, errLoop, "not a label"},

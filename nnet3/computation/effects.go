@@ -29,7 +29,7 @@ type effects struct {
 }
 
 // commandEffects returns the effects of all commands. Numbers must be in range. The error is
-// ErrTooLarge.
+// errTooLarge.
 func commandEffects(c *Computation, net *NetworkInfo, vars *variables) ([]effects, error) {
 	r := effectRecorder{
 		vars:        vars,
@@ -51,7 +51,7 @@ func commandEffects(c *Computation, net *NetworkInfo, vars *variables) ([]effect
 		r.matrices.take(&r.slab, &e.matrices)
 		e.lasting = cmd.Type == Propagate && cmd.StoresStats() || cmd.Type == Backprop && info.Has(component.Updatable)
 		if r.slab.taken > maxVariables {
-			return nil, fmt.Errorf("%w: its commands mention variables more than %d times", ErrTooLarge, maxVariables)
+			return nil, fmt.Errorf("%w: its commands mention variables more than %d times", errTooLarge, maxVariables)
 		}
 	}
 	return all, nil

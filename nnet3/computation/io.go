@@ -15,8 +15,8 @@ const fileVersion = 5
 // maxFile bounds the size in bytes of a request or a computation in Kaldi's format.
 const maxFile = 1 << 32
 
-// ErrNotWritable is the error for writing a computation with components that no network has.
-var ErrNotWritable = errors.New("computation can't be written")
+// errNotWritable is the error for writing a computation with components that no network has.
+var errNotWritable = errors.New("computation can't be written")
 
 // recomputed replaces a component's precomputed data in files. The data depends on how the
 // component is implemented, so it is computed again from the indexes (see Precomputed).
@@ -24,10 +24,10 @@ const recomputed = "RecomputedIndexes>"
 
 // Write writes the computation in Kaldi's format, version 5. Of precomputed indexes it writes only
 // the indexes that they were computed from. A computation with Derived components can't be written:
-// the error wraps ErrNotWritable, and the writer fails with it from then on.
+// the error wraps errNotWritable, and the writer fails with it from then on.
 func (c *Computation) Write(w *kaldiio.Writer) error {
 	if len(c.Derived) > 0 {
-		w.Fail(fmt.Errorf("%w: it has %d derived components; write it as compiled, and optimize it after reading", ErrNotWritable, len(c.Derived)))
+		w.Fail(fmt.Errorf("%w: it has %d derived components; write it as compiled, and optimize it after reading", errNotWritable, len(c.Derived)))
 		return w.Err()
 	}
 	c.fields(&wire{w: w})

@@ -112,7 +112,7 @@ func TestReadFaults(t *testing.T) {
 func TestWriteDerived(t *testing.T) {
 	c := New()
 	c.Derived = make([]component.Component, 1)
-	if err := c.Write(kaldiio.NewWriter(&bytes.Buffer{}, true)); !errors.Is(err, ErrNotWritable) {
+	if err := c.Write(kaldiio.NewWriter(&bytes.Buffer{}, true)); !errors.Is(err, errNotWritable) {
 		t.Errorf("got %v", err)
 	}
 }

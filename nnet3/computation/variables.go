@@ -7,9 +7,9 @@ import (
 	"sort"
 )
 
-// ErrTooLarge is the error for a computation whose check would take too much memory: it cuts its
+// errTooLarge is the error for a computation whose check would take too much memory: it cuts its
 // matrices into more pieces than any compiler would.
-var ErrTooLarge = errors.New("computation too large to analyze")
+var errTooLarge = errors.New("computation too large to analyze")
 
 // maxVariables bounds the variables, and the mentions of variables in all commands together.
 const maxVariables = 1 << 28
@@ -42,7 +42,7 @@ func (r variableRectangle) all(yield func(v int32) bool) {
 	}
 }
 
-// newVariables cuts the matrices of c. Numbers must be in range. The error is ErrTooLarge.
+// newVariables cuts the matrices of c. Numbers must be in range. The error is errTooLarge.
 func newVariables(c *Computation) (*variables, error) {
 	v := &variables{first: make([]int32, len(c.Matrices)+1), rects: make([]variableRectangle, len(c.Submatrices))}
 	v.rows = findBoundaries(c, func(m MatrixInfo) int32 { return m.Rows },
@@ -56,7 +56,7 @@ func newVariables(c *Computation) (*variables, error) {
 		// Cells multiply: n views across and n down make n² cells, so a short text could ask for
 		// any amount of memory.
 		if total > maxVariables {
-			return nil, fmt.Errorf("%w: its sub-matrices cut its matrices into more than %d pieces", ErrTooLarge, maxVariables)
+			return nil, fmt.Errorf("%w: its sub-matrices cut its matrices into more than %d pieces", errTooLarge, maxVariables)
 		}
 	}
 	v.first[len(c.Matrices)] = int32(total)

@@ -45,7 +45,7 @@ func TestTruncated(t *testing.T) {
 					t.Fatalf("binary %v, %d bytes of %d, %s: no error", binary, n, len(data), name)
 				}
 				var e *Error
-				if !errors.As(err, &e) || e.Name != "cut" || e.Offset > int64(n) {
+				if !errors.As(err, &e) || e.name != "cut" || e.offset > int64(n) {
 					t.Fatalf("binary %v, %d bytes of %d, %s: %#v", binary, n, len(data), name, err)
 				}
 				if !errors.Is(err, ErrTruncated) && !errors.Is(err, ErrCorrupt) {

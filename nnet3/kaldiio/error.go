@@ -21,33 +21,33 @@ var (
 
 // Error says where reading failed, and why.
 type Error struct {
-	Name   string // of the file or stream
-	Offset int64  // in bytes from the start of the stream
-	Line   int    // counted from 1; 0 in binary input
-	Token  string // the last token that was read, if any
-	What   string // what is wrong, in words
-	Err    error  // ErrCorrupt, ErrTruncated or the error of the source
+	name   string // of the file or stream
+	offset int64  // in bytes from the start of the stream
+	line   int    // counted from 1; 0 in binary input
+	token  string // the last token that was read, if any
+	what   string // what is wrong, in words
+	err    error  // ErrCorrupt, ErrTruncated or the error of the source
 }
 
 // Error returns one line: place, fault, context.
 func (e *Error) Error() string {
 	var b strings.Builder
-	if e.Name != "" {
-		b.WriteString(e.Name + ": ")
+	if e.name != "" {
+		b.WriteString(e.name + ": ")
 	}
-	if e.Line > 0 {
-		fmt.Fprintf(&b, "line %d (byte %d): %s", e.Line, e.Offset, e.What)
+	if e.line > 0 {
+		fmt.Fprintf(&b, "line %d (byte %d): %s", e.line, e.offset, e.what)
 	} else {
-		fmt.Fprintf(&b, "byte %d: %s", e.Offset, e.What)
+		fmt.Fprintf(&b, "byte %d: %s", e.offset, e.what)
 	}
-	if e.Token != "" {
-		fmt.Fprintf(&b, " (after %s)", fileio.Excerpt(e.Token, 0))
+	if e.token != "" {
+		fmt.Fprintf(&b, " (after %s)", fileio.Excerpt(e.token, 0))
 	}
-	if e.Err != nil && e.Err != ErrCorrupt && e.Err != errOtherKind {
-		b.WriteString(": " + e.Err.Error())
+	if e.err != nil && e.err != ErrCorrupt && e.err != errOtherKind {
+		b.WriteString(": " + e.err.Error())
 	}
 	return b.String()
 }
 
 // Unwrap returns the cause.
-func (e *Error) Unwrap() error { return e.Err }
+func (e *Error) Unwrap() error { return e.err }

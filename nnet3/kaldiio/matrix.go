@@ -263,8 +263,8 @@ func spare[T any](r *Reader, n int) []T {
 // shortOf returns the error for a source with too few bytes left.
 func (r *Reader) shortOf(what string, wanted, left int64) error {
 	e := r.truncated(what)
-	e.Offset = r.Offset()
-	e.What = fmt.Sprintf("%s: %d bytes wanted, %d left", e.What, wanted, left)
+	e.offset = r.Offset()
+	e.what = fmt.Sprintf("%s: %d bytes wanted, %d left", e.what, wanted, left)
 	return e
 }
 

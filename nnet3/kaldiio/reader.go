@@ -178,9 +178,9 @@ func (r *Reader) Errorf(format string, args ...any) error {
 }
 
 func (r *Reader) errorAt(offset int64, cause error, what string) *Error {
-	e := &Error{Name: r.name, Offset: offset, Line: r.line, Token: string(r.last[:r.lastLen]), What: what, Err: cause}
+	e := &Error{name: r.name, offset: offset, line: r.line, token: string(r.last[:r.lastLen]), what: what, err: cause}
 	if r.binary {
-		e.Line = 0
+		e.line = 0
 	}
 	return e
 }

@@ -120,7 +120,7 @@ func (r *Reader) SkipPast(token string) error {
 		r.skip(1)
 	}
 	e := r.truncated(token)
-	e.Offset = start
+	e.offset = start
 	return e
 }
 

@@ -91,8 +91,8 @@ type Propagate struct {
 	Accumulate bool
 	// InPlace permits the op to overwrite the matrix that it adds to or, without one, x.
 	InPlace bool
-	// Instance tells apart runs with a random result or an effect. It is 0 in others.
-	Instance int32
+	// instance tells apart runs with a random result or an effect. It is 0 in others.
+	instance int32
 }
 
 // String returns the op with the name of its component.
@@ -102,7 +102,7 @@ func (o Propagate) String() string { return o.run("Propagate", o.InPlace) }
 func (o Propagate) EqualOp(other fgraph.Op) bool { return other == fgraph.Op(o) }
 
 // HashOp agrees with EqualOp. Few fields suffice: most applies of different ops differ in inputs.
-func (o Propagate) HashOp() uint64 { return uint64(o.hash().add(o.Instance)) }
+func (o Propagate) HashOp() uint64 { return uint64(o.hash().add(o.instance)) }
 
 // InputAdded returns the number of the input that an accumulating op adds to, -1 for another op.
 func (o Propagate) InputAdded() int {

@@ -13,8 +13,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3"
 )
 
-// ErrText is wrapped by errors about the text of ops, types and sections in graph files.
-var ErrText = errors.New("lower: bad text")
+// errText is wrapped by errors about the text of ops, types and sections in graph files.
+var errText = errors.New("lower: bad text")
 
 // Dialect is how graphs of computations are written to files, see package graphfile: ops with all
 // their parameters, components by their names in the network, components that were derived from
@@ -50,7 +50,7 @@ func (Dialect) ParseType(text string) (fgraph.Type, error) {
 		r, err := parseInt(rows, 0, maxRows)
 		c, err2 := parseInt(cols, 0, maxCols)
 		if err != nil || err2 != nil {
-			return nil, fmt.Errorf("%w: the size of a matrix has the form 3x4, with at most %d rows and %d columns", ErrText, maxRows, maxCols)
+			return nil, fmt.Errorf("%w: the size of a matrix has the form 3x4, with at most %d rows and %d columns", errText, maxRows, maxCols)
 		}
 		return MatrixType{Rows: r, Cols: c}, nil
 	}
@@ -64,17 +64,17 @@ func (Dialect) ParseType(text string) (fgraph.Type, error) {
 	case name == "memo":
 		return MemoType{n}, nil
 	}
-	return nil, fmt.Errorf("%w: not a type such as 3x4, state(5) or memo(7)", ErrText)
+	return nil, fmt.Errorf("%w: not a type such as 3x4, state(5) or memo(7)", errText)
 }
 
 // DataText reports an error: graphs of computations have no constants but those of [Fill].
 func (Dialect) DataText(t fgraph.Type, _ any) (string, error) {
-	return "", fmt.Errorf("%w: a constant of type %v", ErrText, t)
+	return "", fmt.Errorf("%w: a constant of type %v", errText, t)
 }
 
 // ParseData reports an error, as DataText does.
 func (Dialect) ParseData(t fgraph.Type, _ string) (any, error) {
-	return nil, fmt.Errorf("%w: a constant of type %v; Fill makes constants", ErrText, t)
+	return nil, fmt.Errorf("%w: a constant of type %v; Fill makes constants", errText, t)
 }
 
 // Check returns an error if the op of an apply can't have its inputs or outputs.
@@ -97,7 +97,7 @@ func (d Dialect) SectionReader(name string) graphfile.SectionReader {
 func parseInt(text string, least, most int64) (int32, error) {
 	n, err := strconv.ParseInt(text, 10, 64)
 	if err != nil || n < least || n > most {
-		return 0, fmt.Errorf("%w: %q is not a number from %d to %d", ErrText, fileio.Excerpt(text, 0), least, most)
+		return 0, fmt.Errorf("%w: %q is not a number from %d to %d", errText, fileio.Excerpt(text, 0), least, most)
 	}
 	return int32(n), nil
 }

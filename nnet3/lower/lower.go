@@ -157,7 +157,7 @@ type lowering struct {
 	prog     *Program
 	pieces   pieces
 	at       int32 // the number of the present command
-	instance int32 // the next Instance
+	instance int32 // the next instance
 	inputs   []*fgraph.Variable
 	outputs  []*fgraph.Variable
 	states   []*fgraph.Variable // by component, or nil

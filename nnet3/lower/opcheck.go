@@ -40,7 +40,7 @@ type applyCheck struct {
 
 func (c *applyCheck) fail(format string, args ...any) {
 	if c.err == nil {
-		c.err = fmt.Errorf("%w: %s", ErrText, fmt.Sprintf(format, args...))
+		c.err = fmt.Errorf("%w: %s", errText, fmt.Sprintf(format, args...))
 	}
 }
 

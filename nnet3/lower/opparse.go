@@ -19,7 +19,7 @@ func (d *fileDialect) ParseOp(text string) (fgraph.Op, error) {
 	name, rest, ok := strings.Cut(text, "{")
 	inner, closed := strings.CutSuffix(rest, "}")
 	if !ok || !closed {
-		return nil, fmt.Errorf("%w: an op has the form Name{parameters}", ErrText)
+		return nil, fmt.Errorf("%w: an op has the form Name{parameters}", errText)
 	}
 	switch name {
 	case "Fill":
@@ -35,7 +35,7 @@ func (d *fileDialect) ParseOp(text string) (fgraph.Op, error) {
 	case "Assemble", "Scale", "SelectRows", "Sum", "Concat", "Stack", "Scatter":
 		return d.parseAssemble(name, inner)
 	}
-	return nil, fmt.Errorf("%w: there is no op %q", ErrText, fileio.Excerpt(name, 0))
+	return nil, fmt.Errorf("%w: there is no op %q", errText, fileio.Excerpt(name, 0))
 }
 
 // parseSize reads "3x4".
@@ -46,7 +46,7 @@ func parseSize(text string) (MatrixType, error) {
 	}
 	size, ok := t.(MatrixType)
 	if !ok {
-		return size, fmt.Errorf("%w: the size of a matrix has the form 3x4", ErrText)
+		return size, fmt.Errorf("%w: the size of a matrix has the form 3x4", errText)
 	}
 	return size, nil
 }
@@ -54,7 +54,7 @@ func parseSize(text string) (MatrixType, error) {
 func parseFloat(text string) (float32, error) {
 	x, err := strconv.ParseFloat(text, 32)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %q is not a number", ErrText, fileio.Excerpt(text, 0))
+		return 0, fmt.Errorf("%w: %q is not a number", errText, fileio.Excerpt(text, 0))
 	}
 	return float32(x), nil
 }
@@ -99,7 +99,7 @@ func (d *fileDialect) parseRowRanges(text string) (fgraph.Op, error) {
 	}
 	err = index.ParseRuns(list, 2, 2, func(t []int32) error {
 		if !(t[0] == -1 && t[1] == -1 || 0 <= t[0] && t[0] <= t[1]) {
-			return fmt.Errorf("%w: not a range of rows: %v", ErrText, t)
+			return fmt.Errorf("%w: not a range of rows: %v", errText, t)
 		}
 		o.Ranges = append(o.Ranges, computation.Pair{t[0], t[1]})
 		return d.claim(1)
@@ -123,16 +123,16 @@ func (d *fileDialect) parseAssemble(name, text string) (fgraph.Op, error) {
 			return nil, fmt.Errorf("the term %q: %w", fileio.Excerpt(one, 0), err)
 		}
 		if n := len(terms); n > 0 && compareTerms(&terms[n-1], &term) > 0 {
-			return nil, fmt.Errorf("%w: the term %q must come before the previous term", ErrText, fileio.Excerpt(one, 0))
+			return nil, fmt.Errorf("%w: the term %q must come before the previous term", errText, fileio.Excerpt(one, 0))
 		}
 		if dst := term.Dst(); dst.R1 > t.Rows || dst.C1 > t.Cols {
-			return nil, fmt.Errorf("%w: the term %q writes outside of the result", ErrText, fileio.Excerpt(one, 0))
+			return nil, fmt.Errorf("%w: the term %q writes outside of the result", errText, fileio.Excerpt(one, 0))
 		}
 		terms = append(terms, term)
 	}
 	o := newAssemble(t.Rows, t.Cols, terms)
 	if kind := o.kind(); name != kind && name != "Assemble" {
-		return nil, fmt.Errorf("%w: these terms make a %s, which may also be called Assemble", ErrText, kind)
+		return nil, fmt.Errorf("%w: these terms make a %s, which may also be called Assemble", errText, kind)
 	}
 	return o, nil
 }
@@ -164,10 +164,10 @@ func (d *fileDialect) parseTerm(text string) (t Term, err error) {
 			t.DstCol, err = parseInt(col, 0, maxCols)
 		}
 		if err != nil || !ok {
-			return t, fmt.Errorf("%w: not a place in the result: %q", ErrText, fileio.Excerpt(rest, 0))
+			return t, fmt.Errorf("%w: not a place in the result: %q", errText, fileio.Excerpt(rest, 0))
 		}
 	} else if rest != "" {
-		return t, fmt.Errorf("%w: %q", ErrText, fileio.Excerpt(rest, 0))
+		return t, fmt.Errorf("%w: %q", errText, fileio.Excerpt(rest, 0))
 	}
 	return t, d.parseSource(&t, source)
 }
@@ -176,7 +176,7 @@ func (d *fileDialect) parseTerm(text string) (t Term, err error) {
 func (d *fileDialect) parseSource(t *Term, text string) error {
 	end := strings.LastIndexByte(text, ',')
 	if end < 0 {
-		return fmt.Errorf("%w: rows and columns are missing", ErrText)
+		return fmt.Errorf("%w: rows and columns are missing", errText)
 	}
 	rows := text[:end]
 	first, last, err := parseRange(text[end+1:], maxCols)
@@ -186,12 +186,12 @@ func (d *fileDialect) parseSource(t *Term, text string) error {
 	t.SrcCol, t.NumCols = first, last-first
 	if list, ok := strings.CutPrefix(rows, "{"); ok {
 		if t.DstRow != 0 {
-			return fmt.Errorf("%w: rows one by one begin at row 0 of the result", ErrText)
+			return fmt.Errorf("%w: rows one by one begin at row 0 of the result", errText)
 		}
 		var pairs []RowPair
 		err = index.ParseRuns(strings.TrimSuffix(list, "}"), 2, 2, func(p []int32) error {
 			if min(p[0], p[1]) < 0 || max(p[0], p[1]) >= maxRows || len(pairs) > 0 && pairs[len(pairs)-1].Dst > p[0] {
-				return fmt.Errorf("%w: not a pair of rows in the order of the result: %v", ErrText, p)
+				return fmt.Errorf("%w: not a pair of rows in the order of the result: %v", errText, p)
 			}
 			pairs = append(pairs, RowPair{p[0], p[1]})
 			return d.claim(1)
@@ -204,7 +204,7 @@ func (d *fileDialect) parseSource(t *Term, text string) error {
 		t.NumRows = last - t.SrcRow
 	}
 	if err == nil && (t.NumRows < 1 || t.NumCols < 1) {
-		return fmt.Errorf("%w: a term has at least one row and one column", ErrText)
+		return fmt.Errorf("%w: a term has at least one row and one column", errText)
 	}
 	return err
 }
@@ -223,13 +223,13 @@ func (d *fileDialect) parseRun(text string, c *Component, pre **computation.Prec
 		i := slices.IndexFunc(flags, func(f namedFlag) bool { return f.name == w })
 		switch {
 		case seen[key]:
-			err = fmt.Errorf("%w: %q is repeated", ErrText, fileio.Excerpt(key, 0))
+			err = fmt.Errorf("%w: %q is repeated", errText, fileio.Excerpt(key, 0))
 		case key == "instance":
 			*instance, err = parseInt(value, -1<<31, 1<<31-1)
 		case strings.HasPrefix(w, "indexes#"):
 			*pre, err = d.indexesOf(w[len("indexes#"):])
 		case i < 0:
-			err = fmt.Errorf("%w: unknown parameter %q", ErrText, fileio.Excerpt(w, 0))
+			err = fmt.Errorf("%w: unknown parameter %q", errText, fileio.Excerpt(w, 0))
 		default:
 			*flags[i].flag = true
 		}
@@ -243,7 +243,7 @@ func (d *fileDialect) parseRun(text string, c *Component, pre **computation.Prec
 
 func (d *fileDialect) parsePropagate(text string) (fgraph.Op, error) {
 	var o Propagate
-	err := d.parseRun(text, &o.Component, &o.Precomputed, &o.Instance, o.flags())
+	err := d.parseRun(text, &o.Component, &o.Precomputed, &o.instance, o.flags())
 	return o, err
 }
 
@@ -253,7 +253,7 @@ func (d *fileDialect) parseBackprop(text string) (fgraph.Op, error) {
 		return nil, err
 	}
 	if _, ok := o.C.(component.Backpropper); !ok {
-		return nil, fmt.Errorf("%w: %s has no backward pass", ErrText, o.C.Type())
+		return nil, fmt.Errorf("%w: %s has no backward pass", errText, o.C.Type())
 	}
 	return o, nil
 }

@@ -32,11 +32,11 @@ func opText(op fgraph.Op, tables *fileDialect) (string, error) {
 	case *Assemble:
 		return assembleText(op, tables)
 	case Propagate:
-		return runText("Propagate", op.Component, op.Precomputed, false, tables, op.Instance, op.flags())
+		return runText("Propagate", op.Component, op.Precomputed, false, tables, op.instance, op.flags())
 	case Backprop:
 		return runText("Backprop", op.Component, op.Precomputed, true, tables, op.Instance, op.flags())
 	}
-	return "", fmt.Errorf("%w: the op %v has no text", ErrText, op)
+	return "", fmt.Errorf("%w: the op %v has no text", errText, op)
 }
 
 // flags returns the flags that the text of the op names if they hold.
@@ -135,13 +135,13 @@ func token(name string) string {
 func parseToken(text string) (string, error) {
 	if !strings.HasPrefix(text, `"`) {
 		if text == "" {
-			return "", fmt.Errorf("%w: a name is missing", ErrText)
+			return "", fmt.Errorf("%w: a name is missing", errText)
 		}
 		return text, nil
 	}
 	name, err := strconv.Unquote(text)
 	if err != nil {
-		return "", fmt.Errorf("%w: malformed name %s", ErrText, fileio.Excerpt(text, 0))
+		return "", fmt.Errorf("%w: malformed name %s", errText, fileio.Excerpt(text, 0))
 	}
 	return name, nil
 }

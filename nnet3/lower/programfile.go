@@ -42,7 +42,7 @@ func (p *Program) GraphSection(func(*fgraph.Variable) string) (name string, line
 		elements += len(r.rows[0].Cindexes) + len(r.rows[1].Cindexes)
 	}
 	if elements > maxElements {
-		err = fmt.Errorf("%w: the program has %d rows in total, more than %d", ErrText, elements, maxElements)
+		err = fmt.Errorf("%w: the program has %d rows in total, more than %d", errText, elements, maxElements)
 	}
 	return programSection, lines, err
 }
@@ -95,7 +95,7 @@ func (r *commandRows) text() string {
 // readProgram attaches a program to its graph.
 func readProgram(g *fgraph.FunctionGraph, s *graphfile.Section, net *nnet3.Nnet) error {
 	if _, ok := ProgramOf(g); ok {
-		return s.Errorf(0, "%w: a second program", ErrText)
+		return s.Errorf(0, "%w: a second program", errText)
 	}
 	r := &programReader{p: &Program{Graph: g}, claimed: newFileDialect(net)}
 	if net != nil {
@@ -108,7 +108,7 @@ func readProgram(g *fgraph.FunctionGraph, s *graphfile.Section, net *nnet3.Nnet)
 	}
 	p := r.p
 	if len(s.Lines) == 0 || len(p.Inputs) != len(g.Inputs()) || len(p.Outputs) != len(g.Outputs()) {
-		return s.Errorf(len(s.Lines), "%w: the program has %d inputs and %d outputs, and the graph %d and %d", ErrText,
+		return s.Errorf(len(s.Lines), "%w: the program has %d inputs and %d outputs, and the graph %d and %d", errText,
 			len(p.Inputs), len(p.Outputs), len(g.Inputs()), len(g.Outputs()))
 	}
 	slices.SortStableFunc(p.rows, func(a, b commandRows) int { return cmp.Compare(a.at, b.at) })
@@ -132,7 +132,7 @@ func (r *programReader) line(i int, line string) error {
 	case kind == "output" && len(r.p.Outputs) < len(r.p.Graph.Outputs()):
 		return r.port(&r.p.Outputs, rest, r.p.Graph.Outputs())
 	}
-	return fmt.Errorf("%w: neither an input, an output nor rows, or one too many: %q", ErrText, fileio.Excerpt(line, 0))
+	return fmt.Errorf("%w: neither an input, an output nor rows, or one too many: %q", errText, fileio.Excerpt(line, 0))
 }
 
 // head reads "commands=10 marker=5 largest=100 derivative rows".
@@ -154,7 +154,7 @@ func (r *programReader) head(line string) error {
 			flags := p.flags()
 			i := slices.IndexFunc(flags[:], func(f namedFlag) bool { return f.name == w })
 			if i < 0 {
-				return fmt.Errorf("%w: unknown word %q", ErrText, fileio.Excerpt(w, 0))
+				return fmt.Errorf("%w: unknown word %q", errText, fileio.Excerpt(w, 0))
 			}
 			*flags[i].flag = true
 		}
@@ -184,15 +184,15 @@ func (r *programReader) port(ports *[]Port, text string, vars []*fgraph.Variable
 		port.Component = n
 	case "carried":
 		if port.Carried = n; n == 0 {
-			return fmt.Errorf("%w: matrix 0 is not handed over", ErrText)
+			return fmt.Errorf("%w: matrix 0 is not handed over", errText)
 		}
 	default:
-		return fmt.Errorf("%w: an input or output is a node, a state or carried: %q", ErrText, fileio.Excerpt(key, 0))
+		return fmt.Errorf("%w: an input or output is a node, a state or carried: %q", errText, fileio.Excerpt(key, 0))
 	}
 	var want fgraph.Type = StateType{n}
 	have := vars[len(*ports)].Type()
 	if _, matrix := have.(MatrixType); matrix != port.IsMatrix() || !matrix && have != want {
-		return fmt.Errorf("%w: %s is a %v", ErrText, fileio.Excerpt(what, 0), have)
+		return fmt.Errorf("%w: %s is a %v", errText, fileio.Excerpt(what, 0), have)
 	}
 	*ports = append(*ports, port)
 	return nil
@@ -203,7 +203,7 @@ func (r *programReader) rows(text string) error {
 	head, lists, _ := strings.Cut(text, "[")
 	words := strings.Fields(head)
 	if len(words) < 2 || len(words) > 3 {
-		return fmt.Errorf("%w: rows have the form \"rows at=1 propagate=2 [node/n/t] [node/n/t]\"", ErrText)
+		return fmt.Errorf("%w: rows have the form \"rows at=1 propagate=2 [node/n/t] [node/n/t]\"", errText)
 	}
 	c := commandRows{}
 	at, _ := strings.CutPrefix(words[0], "at=")
@@ -214,14 +214,14 @@ func (r *programReader) rows(text string) error {
 	name, number, _ := strings.Cut(words[1], "=")
 	kind := slices.Index(rowsOfNames[:], name)
 	if c.component, err = parseInt(number, 0, 1<<30); err != nil || kind < 0 {
-		return fmt.Errorf("%w: unknown kind of rows: %q", ErrText, fileio.Excerpt(words[1], 0))
+		return fmt.Errorf("%w: unknown kind of rows: %q", errText, fileio.Excerpt(words[1], 0))
 	}
 	c.command = rowsOf(kind)
 	first, second, _ := strings.Cut(lists, "]")
 	list, end, closed := strings.Cut(strings.TrimSpace(second), "[")
 	last, ok := strings.CutSuffix(end, "]")
 	if !closed || !ok || list != "" && list != "deriv" || len(words) == 3 && words[2] != "deriv" {
-		return fmt.Errorf("%w: two lists of rows are missing", ErrText)
+		return fmt.Errorf("%w: two lists of rows are missing", errText)
 	}
 	c.rows[0].IsDeriv, c.rows[1].IsDeriv = len(words) == 3, list == "deriv"
 	for i, text := range [2]string{first, last} {
@@ -253,11 +253,11 @@ func ChainOf(graphs ...*fgraph.FunctionGraph) (*Chain, error) {
 	for i, g := range graphs {
 		p, ok := ProgramOf(g)
 		if !ok {
-			return nil, fmt.Errorf("%w: graph %d has no section %q", ErrText, i+1, programSection)
+			return nil, fmt.Errorf("%w: graph %d has no section %q", errText, i+1, programSection)
 		}
 		if p.loops {
 			if ch.Loop >= 0 {
-				return nil, fmt.Errorf("%w: graph %d begins a second loop", ErrText, i+1)
+				return nil, fmt.Errorf("%w: graph %d begins a second loop", errText, i+1)
 			}
 			ch.Loop = i
 		}
@@ -268,12 +268,12 @@ func ChainOf(graphs ...*fgraph.FunctionGraph) (*Chain, error) {
 	}
 	last := ch.Programs[len(graphs)-1].carriedOut()
 	if ch.Loop == 0 && len(last) > 0 {
-		return nil, fmt.Errorf("%w: the loop uses matrices that no graph makes before it", ErrText)
+		return nil, fmt.Errorf("%w: the loop uses matrices that no graph makes before it", errText)
 	}
 	if ch.Loop > 0 {
 		for _, m := range ch.Programs[ch.Loop-1].carriedOut() {
 			if !slices.Contains(last, m) {
-				return nil, fmt.Errorf("%w: the last graph does not hand over matrix %d, with which the loop begins", ErrText, m)
+				return nil, fmt.Errorf("%w: the last graph does not hand over matrix %d, with which the loop begins", errText, m)
 			}
 		}
 	}

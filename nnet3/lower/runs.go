@@ -36,7 +36,7 @@ func (l *lowering) state(number int32) *fgraph.Variable {
 func (l *lowering) propagate(cmd *computation.Command) {
 	op := Propagate{Component: l.component(cmd.Component()), Precomputed: l.precomputed(cmd.Precomputed()), StoreStats: cmd.StoresStats(), UsesMemo: cmd.Memo() > 0}
 	if op.has(component.Random) || op.UsesMemo || op.StoreStats {
-		op.Instance = l.instance
+		op.instance = l.instance
 		l.instance++
 	}
 	inputs := make([]*fgraph.Variable, 0, 2)

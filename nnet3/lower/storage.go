@@ -340,7 +340,7 @@ func (s *Storage) settle(n int32) error {
 			s.occs = s.appendOccupations(s.occs[:0], m, int32(i))
 			for k := range s.occs {
 				if s.forest.clash(b.tree, &s.occs[k]) != 0 {
-					return fmt.Errorf("%w: %v is placed where another value lives at the same time", ErrText, v.v)
+					return fmt.Errorf("%w: %v is placed where another value lives at the same time", errText, v.v)
 				}
 				node := s.forest.add(s.occs[k], cellRef{m, int32(i)})
 				s.forest.nodes[node].next, c.nodes = c.nodes, node

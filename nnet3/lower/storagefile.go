@@ -79,7 +79,7 @@ func appendPlace(line []byte, r, c int32) []byte {
 func readStorage(g *fgraph.FunctionGraph, section *graphfile.Section, lookup func(string) *fgraph.Variable) error {
 	p, ok := ProgramOf(g)
 	if _, planned := StorageOf(g); !ok || planned {
-		return section.Errorf(0, "%w: a storage belongs to a graph with a program, and there is only one", ErrText)
+		return section.Errorf(0, "%w: a storage belongs to a graph with a program, and there is only one", errText)
 	}
 	if slices.ContainsFunc(slices.Collect(g.Applies()), destroys) {
 		if err := fgraph.WatchDestroyers(g); err != nil { // its orderings decide on the schedule
@@ -92,7 +92,7 @@ func readStorage(g *fgraph.FunctionGraph, section *graphfile.Section, lookup fun
 		return err
 	}
 	if g.Commits() != before {
-		return section.Errorf(0, "%w: an output is a part of a value, or is an output twice", ErrText)
+		return section.Errorf(0, "%w: an output is a part of a value, or is an output twice", errText)
 	}
 	r := &storageReader{s: s, lookup: lookup, placed: make([]bool, len(s.values))}
 	r.unsettle()
@@ -144,7 +144,7 @@ func (r *storageReader) line(i int, line string) error {
 				}
 			}
 			if !known {
-				return fmt.Errorf("%w: there is no option %q", ErrText, fileio.Excerpt(w, 0))
+				return fmt.Errorf("%w: there is no option %q", errText, fileio.Excerpt(w, 0))
 			}
 		}
 		return nil
@@ -153,7 +153,7 @@ func (r *storageReader) line(i int, line string) error {
 	case i > 0 && words[0] == "slot" && len(words) > 1:
 		return r.slot(words[1:])
 	}
-	return fmt.Errorf("%w: first there are options, then bases, then slots: %q", ErrText, fileio.Excerpt(line, 0))
+	return fmt.Errorf("%w: first there are options, then bases, then slots: %q", errText, fileio.Excerpt(line, 0))
 }
 
 // parsePlace reads "%3@1,2".
@@ -179,11 +179,11 @@ func (r *storageReader) base(words []string) error {
 		}
 		v := r.lookup(id)
 		if v == nil || v.Graph() != s.prog.Graph || s.valueOf[v.ID()] < 0 || !s.needsPlace(s.valueOf[v.ID()]) {
-			return fmt.Errorf("%w: %s is not a value that has a place", ErrText, fileio.Excerpt(id, 0))
+			return fmt.Errorf("%w: %s is not a value that has a place", errText, fileio.Excerpt(id, 0))
 		}
 		n := s.valueOf[v.ID()]
 		if r.placed[n] {
-			return fmt.Errorf("%w: %s has a place already", ErrText, fileio.Excerpt(id, 0))
+			return fmt.Errorf("%w: %s has a place already", errText, fileio.Excerpt(id, 0))
 		}
 		r.placed[n] = true
 		s.values[n].base, s.values[n].r, s.values[n].c = int32(len(s.bases)), row, col
@@ -203,7 +203,7 @@ func (r *storageReader) slot(words []string) error {
 		}
 		b, err := parseInt(number, 0, int64(len(r.s.bases))-1)
 		if err != nil || row < 0 || col < 0 {
-			return fmt.Errorf("%w: not a base and its place in a slot: %q", ErrText, fileio.Excerpt(w, 0))
+			return fmt.Errorf("%w: not a base and its place in a slot: %q", errText, fileio.Excerpt(w, 0))
 		}
 		q.bases, at = append(q.bases, b), append(at, [2]int32{row, col})
 	}
@@ -216,7 +216,7 @@ func (r *storageReader) finish() error {
 	s := r.s
 	for n := range s.values {
 		if !r.placed[n] && s.needsPlace(int32(n)) {
-			return fmt.Errorf("%w: %v has no place", ErrText, s.values[n].v)
+			return fmt.Errorf("%w: %v has no place", errText, s.values[n].v)
 		}
 	}
 	for k := range s.terms {
@@ -225,7 +225,7 @@ func (r *storageReader) finish() error {
 	}
 	for k := range s.terms {
 		if s.terms[k].placed && !s.canPlace(int32(k)) {
-			return fmt.Errorf("%w: a part of %v is already where it would be put, but comes too late", ErrText, s.values[s.terms[k].dst].v)
+			return fmt.Errorf("%w: a part of %v is already where it would be put, but comes too late", errText, s.values[s.terms[k].dst].v)
 		}
 	}
 	for b := range s.bases {
@@ -254,7 +254,7 @@ func (s *Storage) lies(t *term) bool {
 // checkDemands returns an error unless a base meets the demands of its members.
 func (s *Storage) checkDemands(b *base) error {
 	if int64(b.rect.R1)-int64(b.rect.R0) > maxRows || int64(b.rect.C1)-int64(b.rect.C0) > maxCols {
-		return fmt.Errorf("%w: the matrix of %v is too large", ErrText, s.values[b.members[0]].v)
+		return fmt.Errorf("%w: the matrix of %v is too large", errText, s.values[b.members[0]].v)
 	}
 	ok := b.given < 0 || b.first >= s.values[b.given].done
 	var exact []int32 // the members whose matrix the caller or another segment owns
@@ -266,7 +266,7 @@ func (s *Storage) checkDemands(b *base) error {
 		}
 	}
 	if !ok || len(exact) > 2 || len(exact) == 2 && !s.comesBack(exact[0], exact[1]) {
-		return fmt.Errorf("%w: %v is in a matrix that does not fit it", ErrText, s.values[b.members[0]].v)
+		return fmt.Errorf("%w: %v is in a matrix that does not fit it", errText, s.values[b.members[0]].v)
 	}
 	return nil
 }
@@ -284,7 +284,7 @@ func (r *storageReader) finishSlots() error {
 		for i, b := range q.bases {
 			p, at := &s.bases[b], r.at[k][i]
 			if s.slotOf[b] >= 0 {
-				return fmt.Errorf("%w: base %d is in two slots", ErrText, b)
+				return fmt.Errorf("%w: base %d is in two slots", errText, b)
 			}
 			s.slotOf[b], s.slotRow[b], s.slotCol[b] = int32(k), at[0], at[1]
 			place := Rect{at[0], at[0] + p.rect.Rows(), at[1], at[1] + p.rect.Cols()}
@@ -292,12 +292,12 @@ func (r *storageReader) finishSlots() error {
 			q.first, q.last = min(q.first, p.first), max(q.last, p.last)
 			o := occupation{box{place, p.first, p.last}, b}
 			if f.clash(tree, &o) != 0 {
-				return fmt.Errorf("%w: base %d is placed where another base lives at the same time", ErrText, b)
+				return fmt.Errorf("%w: base %d is placed where another base lives at the same time", errText, b)
 			}
 			tree = f.insert(tree, f.add(o, cellRef{}))
 		}
 		if q.rows > maxRows || q.cols > maxCols {
-			return fmt.Errorf("%w: slot %d is too large", ErrText, k)
+			return fmt.Errorf("%w: slot %d is too large", errText, k)
 		}
 		if err := s.checkSlot(q); err != nil {
 			return err
@@ -305,7 +305,7 @@ func (r *storageReader) finishSlots() error {
 		s.bookSlot(q, 1)
 	}
 	if b := slices.Index(s.slotOf, -1); b >= 0 {
-		return fmt.Errorf("%w: base %d is in no slot", ErrText, b)
+		return fmt.Errorf("%w: base %d is in no slot", errText, b)
 	}
 	for b := range s.bases {
 		s.book(int32(b), -1)
@@ -323,7 +323,7 @@ func (s *Storage) checkSlot(q *slot) error {
 		all := p.rect.Rows() == q.rows && p.rect.Cols() == q.cols
 		switch {
 		case o.fixed && !all, p.span && p.rect.Cols() != q.cols, o.given && p.first != q.first, o.taken && p.last != q.last:
-			return fmt.Errorf("%w: base %d is in a slot that does not fit it", ErrText, b)
+			return fmt.Errorf("%w: base %d is in a slot that does not fit it", errText, b)
 		}
 		q.fixed, q.taken, q.given = q.fixed || o.fixed, q.taken || o.taken, q.given || o.given
 		q.carriedIn, q.carriedOut = max(q.carriedIn, o.carriedIn), max(q.carriedOut, o.carriedOut)
@@ -332,7 +332,7 @@ func (s *Storage) checkSlot(q *slot) error {
 		var o slot
 		s.demands(&s.bases[b], &o)
 		if q.carriedIn > 0 && o.taken && o.carriedIn == 0 && o.carriedOut != q.carriedIn {
-			return fmt.Errorf("%w: base %d leaves in the matrix in which the next iteration of the loop finds its input", ErrText, b)
+			return fmt.Errorf("%w: base %d leaves in the matrix in which the next iteration of the loop finds its input", errText, b)
 		}
 	}
 	return nil

@@ -65,7 +65,7 @@ func (d *fileDialect) claim(n int) error {
 		return nil
 	}
 	if n < 0 || n > maxElements-d.elements {
-		return fmt.Errorf("%w: the lists of rows have more than %d elements", ErrText, maxElements)
+		return fmt.Errorf("%w: the lists of rows have more than %d elements", errText, maxElements)
 	}
 	d.elements += n
 	return nil
@@ -86,7 +86,7 @@ func (d *fileDialect) reference(c component.Component) (string, error) {
 	if _, ok := c.(component.Derived); !ok {
 		n, ok := d.number(c)
 		if !ok {
-			return "", fmt.Errorf("%w: the network has no such component: %s", ErrText, c.Type())
+			return "", fmt.Errorf("%w: the network has no such component: %s", errText, c.Type())
 		}
 		return token(d.Network.ComponentNames[n]), nil
 	}
@@ -143,7 +143,7 @@ func (d *fileDialect) find(text string) (component.Component, int, error) {
 		return nil, 0, err
 	}
 	if d.Network == nil {
-		return nil, 0, fmt.Errorf("%w: component %s: there is no network", ErrText, fileio.Excerpt(text, 0))
+		return nil, 0, fmt.Errorf("%w: component %s: there is no network", errText, fileio.Excerpt(text, 0))
 	}
 	if d.byName == nil {
 		d.byName = make(map[string]int, len(d.Network.ComponentNames))
@@ -153,7 +153,7 @@ func (d *fileDialect) find(text string) (component.Component, int, error) {
 	}
 	n, ok := d.byName[name]
 	if !ok {
-		return nil, 0, fmt.Errorf("%w: the network has no component %s", ErrText, fileio.Excerpt(text, 0))
+		return nil, 0, fmt.Errorf("%w: the network has no component %s", errText, fileio.Excerpt(text, 0))
 	}
 	return d.Network.Components[n], n, nil
 }
@@ -167,7 +167,7 @@ func (d *fileDialect) referenced(text string) (component.Component, error) {
 	}
 	n, err := parseInt(digits, 1, 1<<30)
 	if err != nil || int(n) > len(d.derivedRead) {
-		return nil, fmt.Errorf("%w: there is no derived component %s above", ErrText, fileio.Excerpt(text, 0))
+		return nil, fmt.Errorf("%w: there is no derived component %s above", errText, fileio.Excerpt(text, 0))
 	}
 	return d.derivedRead[n-1], nil
 }
@@ -199,7 +199,7 @@ func (d *fileDialect) newEntry(c Component, pre *computation.PrecomputedIndexesI
 	if len(pre.OutputIndexes) == 0 {
 		text, ok := component.PrecomputedText(pre.Data)
 		if !ok {
-			return e, fmt.Errorf("%w: the indexes of %s have no text: %T", ErrText, c.Name, pre.Data)
+			return e, fmt.Errorf("%w: the indexes of %s have no text: %T", errText, c.Name, pre.Data)
 		}
 		e.text = text
 		return e, nil
@@ -221,7 +221,7 @@ func (d *fileDialect) newEntry(c Component, pre *computation.PrecomputedIndexesI
 func (d *fileDialect) indexesOf(number string) (*computation.PrecomputedIndexesInfo, error) {
 	n, err := parseInt(number, 1, 1<<30)
 	if err != nil || int(n) > len(d.indexesRead) {
-		return nil, fmt.Errorf("%w: there are no indexes #%s above", ErrText, fileio.Excerpt(number, 0))
+		return nil, fmt.Errorf("%w: there are no indexes #%s above", errText, fileio.Excerpt(number, 0))
 	}
 	return d.indexesRead[n-1], nil
 }
@@ -320,7 +320,7 @@ func (d *fileDialect) readIndexes(text string) error {
 	in, out, ok := strings.Cut(lists, "] [")
 	out, closed := strings.CutSuffix(out, "]")
 	if !ok || !closed || direction != "forward" && direction != "backward" {
-		return fmt.Errorf("%w: indexes have the form \"of COMPONENT forward [inputs] [outputs]\"", ErrText)
+		return fmt.Errorf("%w: indexes have the form \"of COMPONENT forward [inputs] [outputs]\"", errText)
 	}
 	c, _, err := d.find(name)
 	if err != nil {
@@ -328,7 +328,7 @@ func (d *fileDialect) readIndexes(text string) error {
 	}
 	by, ok := c.(component.NonSimple)
 	if !ok {
-		return fmt.Errorf("%w: %s does not look at indexes", ErrText, c.Type())
+		return fmt.Errorf("%w: %s does not look at indexes", errText, c.Type())
 	}
 	p := new(computation.PrecomputedIndexesInfo)
 	if p.InputIndexes, err = d.parseIndexes(in); err != nil {
@@ -338,7 +338,7 @@ func (d *fileDialect) readIndexes(text string) error {
 		return err
 	}
 	if p.Data, err = by.PrecomputeIndexes(p.InputIndexes, p.OutputIndexes, direction == "backward"); err != nil {
-		return fmt.Errorf("%w: %w", ErrText, err)
+		return fmt.Errorf("%w: %w", errText, err)
 	}
 	d.addIndexes(p, len(p.InputIndexes), len(p.OutputIndexes))
 	return nil

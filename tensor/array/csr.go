@@ -9,11 +9,11 @@ type csr struct {
 	columns, pointers []int64
 }
 
-// NewCSR returns a sparse matrix of float32s or float64s in compressed rows: row i has the elements
+// newCSR returns a sparse matrix of float32s or float64s in compressed rows: row i has the elements
 // values[pointers[i]:pointers[i+1]], in the columns columns[pointers[i]:pointers[i+1]]. It takes
 // over the slices. The matrix can be multiplied by MulCSR, copied, converted, compared and printed;
 // no other function takes it.
-func NewCSR(rows, cols int, values *Array, columns, pointers []int64) (*Array, error) {
+func newCSR(rows, cols int, values *Array, columns, pointers []int64) (*Array, error) {
 	n := values.Len()
 	if values.dtype < Float32 || values.NDim() != 1 || rows < 0 || cols < 0 || len(columns) != n || len(pointers) != rows+1 {
 		return nil, fmt.Errorf("array: %d values, %d columns and %d pointers for a sparse %dx%d matrix", n, len(columns), len(pointers), rows, cols)
@@ -47,7 +47,7 @@ func ToCSR(a *Array) *Array {
 		}
 		pointers = append(pointers, int64(len(values)))
 	}
-	s, err := NewCSR(a.shape[0], a.shape[1], Of(values, len(values)).Cast(max(a.dtype.Float(), Float32)), columns, pointers)
+	s, err := newCSR(a.shape[0], a.shape[1], Of(values, len(values)).Cast(max(a.dtype.Float(), Float32)), columns, pointers)
 	if err != nil {
 		panic(err) // columns and pointers are valid
 	}

@@ -275,7 +275,7 @@ func Decode(dtype DType, text string) (*Array, error) {
 			lists[i] = append(lists[i], v)
 		}
 	}
-	return NewCSR(shape[0], shape[1], values, lists[1], lists[0])
+	return newCSR(shape[0], shape[1], values, lists[1], lists[0])
 }
 
 // decodeShape reads "[2, 3]" and returns what follows.

@@ -127,8 +127,8 @@ var ErrSyntax = errors.New("bad expression")
 // A SyntaxError says what is wrong with an expression, and where.
 type SyntaxError struct {
 	Column int // in bytes, from 1
-	Text   string
-	Err    error // the cause, if there is one, such as a *tensor.Error
+	text   string
+	err    error // the cause, if there is one, such as a *tensor.Error
 }
 
 // At returns the column.
@@ -137,7 +137,7 @@ func (e *SyntaxError) At() int { return e.Column }
 // Error leaves out the middle of a long text, which may quote what was read.
 func (e *SyntaxError) Error() string {
 	const most = 300
-	text := e.Text
+	text := e.text
 	if len(text) > most {
 		text = strings.ToValidUTF8(text[:most/2], "") + " … " + strings.ToValidUTF8(text[len(text)-most/2:], "")
 	}
@@ -148,7 +148,7 @@ func (e *SyntaxError) Error() string {
 func (e *SyntaxError) Is(target error) bool { return target == ErrSyntax }
 
 // Unwrap returns the cause.
-func (e *SyntaxError) Unwrap() error { return e.Err }
+func (e *SyntaxError) Unwrap() error { return e.err }
 
 // fail panics with the error of a function or op. Scope.parse adds the column.
 func fail(name, format string, args ...any) {
