@@ -2,7 +2,6 @@ package pipeline_test
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"io"
 	"math"
@@ -12,7 +11,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec"
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/internal/kernel"
@@ -275,36 +273,6 @@ func TestBackward(t *testing.T) {
 		if math.Abs(got-want) > 0.02*max(1, math.Abs(want)) {
 			t.Errorf("%s: gradient %g, small changes give %g", query, want, got)
 		}
-	}
-}
-
-func TestMeasure(t *testing.T) {
-	nn := smallNetwork(t)
-	req, err := pipeline.NewRequest(nn, pipeline.Chunk{Frames: 6, Derivative: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	p, err := pipeline.Build(t.Context(), nn, req, pipeline.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	in, err := pipeline.RandomValues(nn, req, 3)
-	if err != nil {
-		t.Fatal(err)
-	}
-	program, err := exec.NewProgram(p.Compiled, nn)
-	if err != nil {
-		t.Fatal(err)
-	}
-	timing := new(exec.Timing)
-	times, err := pipeline.Measure(t.Context(), program, nn, in, pipeline.Patience{}, exec.ComputerOptions{Timing: timing})
-	if err != nil || times.Best <= 0 || times.Median < times.Best || times.Runs != 7 || timing.Total() < times.Best-times.Renew {
-		t.Errorf("%+v, %v in commands, error %v", times, timing.Total(), err)
-	}
-	ctx, cancel := context.WithCancel(t.Context())
-	cancel()
-	if _, err := pipeline.Measure(ctx, program, nn, in, pipeline.Patience{}, exec.ComputerOptions{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("a canceled measurement ends with %v", err)
 	}
 }
 

@@ -107,7 +107,7 @@ func Calibrate(ctx context.Context, nn *nnet3.Nnet, req *computation.Request, se
 	if err != nil {
 		return err
 	}
-	if err := pass(ctx, computer, in.Inputs); err != nil {
+	if err := Pass(ctx, computer, in.Inputs); err != nil {
 		return err
 	}
 	eachBatchNorm(seen, func(i int, bn component.BatchNorm) { nn.Components[i] = bn })

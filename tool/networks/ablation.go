@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/passes"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/networks/internal/display"
+	"github.com/nnopt/nnopt/tool/networks/internal/measure"
 )
 
 // ablatingVerb is the verb passes, which also runs reference cases without each pass.
@@ -187,7 +188,7 @@ func timeBoth(ctx context.Context, k *refcase.Case, opts [2]*optdb.Optimizer, su
 			if err != nil {
 				return plans, err
 			}
-			times, err := pipeline.Measure(ctx, prog, k.Net, in, pipeline.Patience{Runs: 2}, exec.ComputerOptions{})
+			times, err := measure.Runs(ctx, prog, k.Net, in, measure.Patience{Runs: 2}, exec.ComputerOptions{})
 			if err != nil {
 				return plans, err
 			}

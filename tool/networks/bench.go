@@ -14,15 +14,16 @@ import (
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/networks/internal/brief"
 	"github.com/nnopt/nnopt/tool/networks/internal/display"
+	"github.com/nnopt/nnopt/tool/networks/internal/measure"
 )
 
 // patience bounds how long bench runs a computation: at least seven times and for
 // at least a second.
-func patience() pipeline.Patience {
+func patience() measure.Patience {
 	if brief.Always.Load() {
-		return pipeline.Patience{Runs: 2}
+		return measure.Patience{Runs: 2}
 	}
-	return pipeline.Patience{Runs: 7, Time: time.Second}
+	return measure.Patience{Runs: 7, Time: time.Second}
 }
 
 func (o *Options) benchVerb() tool.Verb {
@@ -84,7 +85,7 @@ $0 bench stream --model final.mdl --streams=4 --seconds=1 --rate=0`,
 				case *model == "":
 					return benchNetworks(ctx, c, net, net.request, *unit, threads.Of(1), *asJSON)
 				}
-				r, err := measure(ctx, c, net, *model, threads.Of(1), *countOnly)
+				r, err := benchmark(ctx, c, net, *model, threads.Of(1), *countOnly)
 				if err != nil {
 					return err
 				}
@@ -157,8 +158,8 @@ type typeFigures struct {
 	WaitedSeconds float64 `json:"waited_seconds,omitempty"`
 }
 
-// measure returns the report on a request.
-func measure(ctx context.Context, c *tool.Console, net *networkFlags, model string, threads int, countOnly bool) (*benchReport, error) {
+// benchmark returns the report on a request.
+func benchmark(ctx context.Context, c *tool.Console, net *networkFlags, model string, threads int, countOnly bool) (*benchReport, error) {
 	query, p, err := net.build(ctx, c, model, pipeline.Options{})
 	if err != nil {
 		return nil, err
@@ -215,7 +216,7 @@ func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computatio
 	if err != nil {
 		return err
 	}
-	times, err := pipeline.Measure(ctx, program, nn, in, patience(), exec.ComputerOptions{Threads: threads})
+	times, err := measure.Runs(ctx, program, nn, in, patience(), exec.ComputerOptions{Threads: threads})
 	if err != nil {
 		return err
 	}
@@ -226,7 +227,7 @@ func (r *runFigures) timeRuns(ctx context.Context, nn *nnet3.Nnet, c *computatio
 	// Reading the clock after every command takes time, so the parts are measured in runs of their
 	// own.
 	timing := new(exec.Timing)
-	times, err = pipeline.Measure(ctx, program, nn, in, pipeline.Patience{Runs: patience().Runs}, exec.ComputerOptions{Threads: threads, Timing: timing})
+	times, err = measure.Runs(ctx, program, nn, in, measure.Patience{Runs: patience().Runs}, exec.ComputerOptions{Threads: threads, Timing: timing})
 	if err != nil {
 		return err
 	}

@@ -12,12 +12,12 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/internal/fileio"
 	"github.com/nnopt/nnopt/nnet3"
 	"github.com/nnopt/nnopt/nnet3/computation"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/measure"
 )
 
 // A benchCase is a request of a benchmark file, with Kaldi's times.
@@ -87,7 +87,7 @@ func benchCompile(ctx context.Context, c *tool.Console, net *networkFlags, file,
 	}
 	networks := map[string]*nnet3.Nnet{}
 	unitSeconds := 0.0
-	var measured []pipeline.CompileTimes
+	var measured []measure.CompileTimes
 	for _, k := range cases {
 		nn := networks[k.Config]
 		if nn == nil {
@@ -123,17 +123,17 @@ func benchCompile(ctx context.Context, c *tool.Console, net *networkFlags, file,
 }
 
 // measure times a request.
-func (k *benchCase) measure(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimizer) (pipeline.CompileTimes, error) {
+func (k *benchCase) measure(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimizer) (measure.CompileTimes, error) {
 	req, err := computation.ReadRequestJSON(bytes.NewReader(k.Request), computation.NewNetworkInfo(nn, nil))
 	if err != nil {
-		return pipeline.CompileTimes{}, err
+		return measure.CompileTimes{}, err
 	}
 	prepare(nn, req)
-	return pipeline.MeasureCompile(ctx, nn, req, opt, patience())
+	return measure.Compile(ctx, nn, req, opt, patience())
 }
 
 // in converts times to multiples of the unit, or to milliseconds if the unit is 0.
-func (k *benchCase) in(times pipeline.CompileTimes, unit float64) *compileTimes {
+func (k *benchCase) in(times measure.CompileTimes, unit float64) *compileTimes {
 	t := &compileTimes{Case: k.name, UnitSeconds: unit}
 	ours, kaldis := unit, k.Unit
 	if unit == 0 {

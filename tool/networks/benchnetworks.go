@@ -17,6 +17,7 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/networks/internal/brief"
+	"github.com/nnopt/nnopt/tool/networks/internal/measure"
 )
 
 // rounds is the number of rounds in which each network is measured, in turns with
@@ -24,11 +25,11 @@ import (
 const rounds = 7
 
 // roundPatience bounds a round.
-func roundPatience() pipeline.Patience {
+func roundPatience() measure.Patience {
 	if brief.Always.Load() {
-		return pipeline.Patience{Runs: 1}
+		return measure.Patience{Runs: 1}
 	}
-	return pipeline.Patience{Runs: 3, Time: 200 * time.Millisecond}
+	return measure.Patience{Runs: 3, Time: 200 * time.Millisecond}
 }
 
 // A networkTimes is a line of bench nnet3 without a model.
@@ -111,7 +112,7 @@ func (k *benchCase) run(ctx context.Context, nn *nnet3.Nnet, opt *optdb.Optimize
 	// throttled slows down both. The best run of a round is the least disturbed one; the median
 	// over rounds drops those that were disturbed as a whole.
 	for range rounds {
-		times, err := pipeline.Measure(ctx, program, nn, in, roundPatience(), opts)
+		times, err := measure.Runs(ctx, program, nn, in, roundPatience(), opts)
 		if err != nil {
 			return nil, err
 		}
@@ -141,7 +142,7 @@ func (t *networkTimes) compiled(ctx context.Context, plan *pipeline.Plan, in pip
 	if err != nil {
 		return err
 	}
-	times, err := pipeline.Measure(ctx, program, plan.Net, in, pipeline.Patience{Runs: rounds, Time: roundPatience().Time}, opts)
+	times, err := measure.Runs(ctx, program, plan.Net, in, measure.Patience{Runs: rounds, Time: roundPatience().Time}, opts)
 	t.RunSecondsUnoptimized = times.Median.Seconds()
 	return err
 }

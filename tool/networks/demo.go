@@ -25,6 +25,7 @@ import (
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/networks/internal/display"
+	"github.com/nnopt/nnopt/tool/networks/internal/measure"
 )
 
 // demoFiles holds the configuration of the network, and a small network with Kaldi's
@@ -319,7 +320,7 @@ func (d *demo) race(ctx context.Context, both [2]*computation.Computation) (best
 	// which of the two is faster.
 	for round := range 6 {
 		for i, p := range programs {
-			times, err := pipeline.Measure(ctx, p, d.nn, d.in, pipeline.Patience{Runs: 2, Time: 100 * time.Millisecond}, exec.ComputerOptions{})
+			times, err := measure.Runs(ctx, p, d.nn, d.in, measure.Patience{Runs: 2, Time: 100 * time.Millisecond}, exec.ComputerOptions{})
 			if err != nil {
 				return best, err
 			}

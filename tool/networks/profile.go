@@ -8,6 +8,7 @@ import (
 	"github.com/nnopt/nnopt/exec/pipeline"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/networks/internal/measure"
 )
 
 // profile optimizes a request to a network, and runs it on random inputs.
@@ -65,7 +66,7 @@ func link(ctx context.Context, f *profile.Function, p *pipeline.Plan, runs, thre
 	}
 	pipeline.Prepare(p.Optimized, p.Net)
 	timing := new(exec.Timing)
-	if _, err := pipeline.Measure(ctx, program, p.Net, in, pipeline.Patience{Runs: runs}, exec.ComputerOptions{Timing: timing, Threads: threads}); err != nil {
+	if _, err := measure.Runs(ctx, program, p.Net, in, measure.Patience{Runs: runs}, exec.ComputerOptions{Timing: timing, Threads: threads}); err != nil {
 		return err
 	}
 	f.Calls, f.CallTime = runs, timing.Total()

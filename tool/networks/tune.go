@@ -16,6 +16,7 @@ import (
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/tool"
 	"github.com/nnopt/nnopt/tool/internal/tune"
+	"github.com/nnopt/nnopt/tool/networks/internal/measure"
 )
 
 // tune returns how a request to a network is computed under any query, from random inputs.
@@ -77,7 +78,7 @@ func made(p *pipeline.Plan, in, others pipeline.Values) (*tune.Made, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := pipeline.NewRepeater(program, p.Net, in, exec.ComputerOptions{})
+	r, err := measure.NewRepeater(program, p.Net, in, exec.ComputerOptions{})
 	if err != nil {
 		return nil, err
 	}
