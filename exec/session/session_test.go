@@ -12,6 +12,8 @@ import (
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
+	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
 )
@@ -319,4 +321,9 @@ func BenchmarkSmall(b *testing.B) {
 		}
 	}
 	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*f.Graph().NumApplies()), "ns/apply")
+}
+
+func build(t testing.TB, query string) *optdb.Optimizer {
+	t.Helper()
+	return passtest.ForModels(t, query)
 }

@@ -10,10 +10,10 @@ import (
 	"strings"
 	"time"
 
-	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/models/internal/backend"
 )
 
 func (o Options) verifyVerb() tool.Verb {

@@ -3,14 +3,14 @@ package backend_test
 import (
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/backend"
-	"github.com/nnopt/nnopt/exec/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tool/models/internal/backend"
+	"github.com/nnopt/nnopt/tool/models/internal/backend/internal/onnxtest"
 )
 
 // TestFunctions: models with functions compute, under all queries, what they do inlined. What is written of them

@@ -5,9 +5,9 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tool/models/internal/backend/internal/onnxtest"
 )
 
 var probes = flag.String("probes", "", "write cases of single operators to this folder")

@@ -5,14 +5,14 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/backend"
-	"github.com/nnopt/nnopt/exec/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/models/internal/backend"
+	"github.com/nnopt/nnopt/tool/models/internal/backend/internal/onnxtest"
 )
 
 // opened returns a model that declares no sizes: those of inputs have names.

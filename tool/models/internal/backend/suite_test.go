@@ -1,4 +1,4 @@
-package session_test
+package backend_test
 
 import (
 	"context"
@@ -12,7 +12,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/longtest"
@@ -20,10 +19,8 @@ import (
 	"github.com/nnopt/nnopt/onnx/ir"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
+	"github.com/nnopt/nnopt/tool/models/internal/backend"
 )
-
-// suite is where Debian's libonnx-testdata has ONNX's own tests.
-const suite = "/usr/include/onnx/backend/test/data/"
 
 // least is how many tests of each kind have to pass.
 var least = map[string]int{"node": 910, "simple": 21, "pytorch-converted": 82, "pytorch-operator": 35}
@@ -40,18 +37,13 @@ func TestCases(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, query := range []string{"none", "fast_run", "debug"} {
-		opt := build(t, query)
+		opt := passtest.ForModels(t, query)
 		for _, f := range folders {
 			if err := runFolder(t.Context(), filepath.Dir(f), opt, false); err != nil {
 				t.Errorf("%s under %s: %.500v", filepath.Base(filepath.Dir(f)), query, err)
 			}
 		}
 	}
-}
-
-func build(t testing.TB, query string) *optdb.Optimizer {
-	t.Helper()
-	return passtest.ForModels(t, query)
 }
 
 // TestSuite runs ONNX's own tests, as they are and optimized.
@@ -80,7 +72,7 @@ func TestSuite(t *testing.T) {
 
 // runFolders runs tests of a kind with the passes of a query.
 func runFolders(t *testing.T, kind string, folders []string, query string, again bool) {
-	opt := build(t, query)
+	opt := passtest.ForModels(t, query)
 	passed, reasons := 0, make(map[string][]string)
 	for i := 0; i < len(folders); i++ {
 		if err := runFolder(t.Context(), folders[i], opt, again); err != nil {

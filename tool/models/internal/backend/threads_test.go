@@ -4,13 +4,13 @@ import (
 	"os"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/divide"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/models/internal/backend"
 )
 
 // suite is where Debian's libonnx-testdata has ONNX's own tests.

@@ -11,11 +11,11 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/onnx"
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/models/internal/backend"
 )
 
 // write writes a case: a model of one node on inputs x, bias (an initializer, too) and axes, and data

@@ -10,8 +10,8 @@ import (
 
 	"google.golang.org/protobuf/encoding/protowire"
 
-	"github.com/nnopt/nnopt/exec/backend"
 	"github.com/nnopt/nnopt/onnx"
+	"github.com/nnopt/nnopt/tool/models/internal/backend"
 )
 
 // TestSequence: items of a sequence are compared one by one, and there must not be more of them.

@@ -10,8 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/nnopt/nnopt/exec/backend"
-	"github.com/nnopt/nnopt/exec/backend/internal/onnxtest"
 	"github.com/nnopt/nnopt/exec/session"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/onnx"
@@ -20,10 +18,12 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/passes/passtest"
 	"github.com/nnopt/nnopt/tensor/array"
+	"github.com/nnopt/nnopt/tool/models/internal/backend"
+	"github.com/nnopt/nnopt/tool/models/internal/backend/internal/onnxtest"
 )
 
 var (
-	folder    = flag.String("folder", "", "write random cases to this folder, for exec/backend/internal/onnxtest/testdata/answer.js")
+	folder    = flag.String("folder", "", "write random cases to this folder, for tool/models/internal/backend/internal/onnxtest/testdata/answer.js")
 	from      = flag.Uint64("from", 0, "the first seed of random cases")
 	number    = flag.Uint64("number", 1000, "how many random cases are written")
 	functions = flag.Bool("functions", false, "write models with functions and with names that are used again")
