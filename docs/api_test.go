@@ -48,7 +48,8 @@ func TestAPI(t *testing.T) {
 	}
 }
 
-// exportedNames lists the exported names of a package, with those of methods and fields, as "fgraph Apply.Inputs".
+// exportedNames lists the exported names of a package, with those of methods and fields, as "fgraph Apply.Inputs". A type
+// that is another name for one of an internal package has the methods and fields of that.
 func exportedNames(t *testing.T, pkg string) []string {
 	files, err := filepath.Glob(filepath.Join("..", pkg, "*.go"))
 	if err != nil {
@@ -87,6 +88,18 @@ func exportedNames(t *testing.T, pkg string) []string {
 				return false
 			case *ast.TypeSpec:
 				add(n.Name.Name)
+				if sel, ok := n.Type.(*ast.SelectorExpr); ok && n.Assign.IsValid() {
+					for _, i := range f.Imports {
+						path, ours := strings.CutPrefix(strings.Trim(i.Path.Value, `"`), module)
+						if ours && strings.Contains(path, "internal") && filepath.Base(path) == sel.X.(*ast.Ident).Name {
+							for _, name := range exportedNames(t, path) {
+								if member, ok := strings.CutPrefix(name, path+" "+sel.Sel.Name+"."); ok {
+									add(n.Name.Name, member)
+								}
+							}
+						}
+					}
+				}
 				members := new(ast.FieldList)
 				switch typ := n.Type.(type) {
 				case *ast.StructType:

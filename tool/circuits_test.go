@@ -14,8 +14,8 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/repro"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // A gate is an op of boolean circuits: And, Or, Not.

@@ -11,10 +11,10 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/internal/tune"
 	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/repro"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // A Dialect is a world of graphs, such as those of tensors: what the verbs need to know of it. Only

@@ -14,8 +14,8 @@ import (
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/repro"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // call runs a program, which must end with a status, and returns what it prints.

@@ -16,8 +16,8 @@ import (
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/profile"
 	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/internal/rulefind"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // FindDetail is what the help of the verb rule says of "rule find".

@@ -13,10 +13,10 @@ import (
 	"time"
 
 	"github.com/nnopt/nnopt/optdb"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/internal/rulefind"
 	"github.com/nnopt/nnopt/tool/internal/service"
 	"github.com/nnopt/nnopt/tool/internal/view"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // A viewEngine does what the page of view asks for.

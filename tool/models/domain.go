@@ -19,7 +19,7 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 	"github.com/nnopt/nnopt/tensor/array"
 	"github.com/nnopt/nnopt/tool"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 )
 
 // newDomain returns what the machine that checks rules knows of nodes of ONNX. The names of a pattern

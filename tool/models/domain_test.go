@@ -6,7 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 )
 
 // TestDefaultDomain: rules are checked with the operators that options stand for.

@@ -13,7 +13,7 @@ import (
 	"github.com/nnopt/nnopt/onnx/lower"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 )
 
 // A drawer draws the variables of one expression. What an operator can do with few shapes is drawn for

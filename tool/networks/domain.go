@@ -17,7 +17,7 @@ import (
 	"github.com/nnopt/nnopt/passes/nnet3pass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 )
 
 // newDomain returns what the machine that checks rules knows of networks. The names of patterns are

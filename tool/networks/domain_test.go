@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/passes/nnet3pass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/tool"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/standard"
 )
 

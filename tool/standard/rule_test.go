@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"github.com/nnopt/nnopt/internal/longtest"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 )
 
 // TestRuleCheck: the exit status says whether rules are what their tags promise, and a

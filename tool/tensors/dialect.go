@@ -18,10 +18,10 @@ import (
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/expr"
 	"github.com/nnopt/nnopt/tool"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/internal/tune"
 	"github.com/nnopt/nnopt/tool/internal/view"
 	"github.com/nnopt/nnopt/tool/repro"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // Options say what tensors a program has.

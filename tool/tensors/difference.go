@@ -6,7 +6,7 @@ import (
 
 	"github.com/nnopt/nnopt/tensor"
 	"github.com/nnopt/nnopt/tensor/array"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 )
 
 // A verdict is a class, with what the tags of a rule need to know of it.

@@ -12,7 +12,7 @@ import (
 	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 )
 
 // A theory is what rules say.

@@ -13,8 +13,8 @@ import (
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/internal/rulefind"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 	"github.com/nnopt/nnopt/tool/tensors"
 )
 

@@ -10,8 +10,8 @@ import (
 	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/pattern"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/internal/rulefind"
-	"github.com/nnopt/nnopt/tool/rulecheck"
 )
 
 // built makes a variable of an expression over inputs.

@@ -11,7 +11,7 @@ import (
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/passes/saturate"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 )
 
 // A term is an expression over leaves, with its value in each run.

@@ -1,9 +1,10 @@
-package tensorpass_test
+package tensors_test
 
 import (
 	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -15,13 +16,18 @@ import (
 	"github.com/nnopt/nnopt/passes/tensorpass"
 	"github.com/nnopt/nnopt/pattern"
 	"github.com/nnopt/nnopt/rewrite"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/tensors"
 )
 
-// checkedFile has a line for each rule that was checked: its name, and the digest of what was checked.
-// The first line is the digest of what checks, under the name "machine".
-const checkedFile = "testdata/checked.txt"
+var update = flag.Bool("update", false, "write the classes and digests of the rules that are checked")
+
+// rules is where the rules are that are checked. checkedFile has a line for each that was: its name, and the digest
+// of what was checked. The first line is the digest of what checks, under the name "machine".
+const (
+	rules       = "../../passes/tensorpass/"
+	checkedFile = rules + "testdata/checked.txt"
+)
 
 // TestRulesKeepPromises: the machine finds of no rule more than its tags say, and no rules of a group
 // that undo each other. It checks the rules that have changed since their digests were written, and, if the
@@ -31,8 +37,8 @@ const checkedFile = "testdata/checked.txt"
 func TestRulesKeepPromises(t *testing.T) {
 	text, _ := os.ReadFile(checkedFile) // without it, every rule has changed
 	lines := strings.Split(string(text), "\n")
-	own := sourceDigest(t, ".")
-	machine := own + sourceDigest(t, "../../tool/rulecheck", "../../tool/tensors", "../../pattern", "../../tensor", "../../tensor/array", "../../internal/kernel/elementary")
+	own := sourceDigest(t, rules)
+	machine := own + sourceDigest(t, "../internal/rulecheck", ".", "../../pattern", "../../tensor", "../../tensor/array", "../../internal/kernel/elementary")
 	machine = "machine " + digest(machine)
 	all := checkable(func(int, string) bool { return true })
 	entries := checkable(func(i int, name string) bool {
@@ -81,7 +87,7 @@ func TestRulesKeepPromises(t *testing.T) {
 		fmt.Fprintln(classes, name, class)
 		fmt.Fprintln(digests, ruleLine(e, own, class))
 	}
-	for file, text := range map[string]string{"rules/classes.txt": classes.String(), checkedFile: digests.String()} {
+	for file, text := range map[string]string{rules + "rules/classes.txt": classes.String(), checkedFile: digests.String()} {
 		if err := os.WriteFile(file, []byte(text), 0o644); err != nil {
 			t.Fatal(err)
 		}
@@ -89,7 +95,7 @@ func TestRulesKeepPromises(t *testing.T) {
 }
 
 // ruleLine returns the line of a rule in checkedFile. The digest is of its text or, if it is a Go
-// function, of the Go files of this package; and of its cases, tags, groups and class.
+// function, of the Go files of package tensorpass; and of its cases, tags, groups and class.
 func ruleLine(e rulecheck.Entry, own, class string) string {
 	name := rewrite.Describe(e.Rule).Name
 	text := fmt.Sprint(e.Cases, own)
@@ -116,7 +122,7 @@ func sourceDigest(t *testing.T, folders ...string) string {
 			if err != nil {
 				t.Fatal(err)
 			}
-			fmt.Fprintln(h, file, len(text))
+			fmt.Fprintln(h, filepath.Base(file), len(text))
 			h.Write(text)
 		}
 	}

@@ -8,7 +8,7 @@ import (
 
 	"github.com/nnopt/nnopt/internal/longtest"
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/tensors"
 )
 

@@ -5,7 +5,7 @@ import (
 	"fmt"
 
 	"github.com/nnopt/nnopt/pattern"
-	"github.com/nnopt/nnopt/tool/rulecheck"
+	"github.com/nnopt/nnopt/tool/internal/rulecheck"
 	"github.com/nnopt/nnopt/tool/tensors"
 )
 
