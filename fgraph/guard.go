@@ -27,9 +27,6 @@ func (g *FunctionGraph) SetPass(name string) (before string) {
 	return before
 }
 
-// Pass returns the name set by SetPass.
-func (g *FunctionGraph) Pass() string { return g.pass }
-
 // signed returns why with the name of the current pass.
 func (g *FunctionGraph) signed(why Reason) Reason {
 	if g.pass == "" || why.Pass == g.pass {

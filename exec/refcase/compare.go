@@ -35,15 +35,15 @@ func compareParameters(ours, kaldi *nnet3.Nnet, yield func(name string, d pipeli
 		name := kaldi.ComponentNames[i]
 		j := ours.ComponentIndex(name)
 		if j < 0 {
-			return fmt.Errorf("%w: gradient.raw has a component %s, which the model does not have", ErrCase, name)
+			return fmt.Errorf("%w: gradient.raw has a component %s, which the model does not have", errCase, name)
 		}
 		have, ok := ours.Components[j].(component.UpdatableComponent)
 		if !ok {
-			return fmt.Errorf("%w: component %s is updatable in gradient.raw only", ErrCase, name)
+			return fmt.Errorf("%w: component %s is updatable in gradient.raw only", errCase, name)
 		}
 		d, err := pipeline.CompareParameters(have, want)
 		if err != nil {
-			return fmt.Errorf("%w: component %s has other parameters in gradient.raw: %w", ErrCase, name, err)
+			return fmt.Errorf("%w: component %s has other parameters in gradient.raw: %w", errCase, name, err)
 		}
 		yield(name, d)
 	}

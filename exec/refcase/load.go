@@ -19,8 +19,8 @@ import (
 	"github.com/nnopt/nnopt/nnet3/kaldiio"
 )
 
-// ErrCase means that a folder is not a reference case, or that its files don't fit together.
-var ErrCase = errors.New("not a reference case")
+// errCase means that a folder is not a reference case, or that its files don't fit together.
+var errCase = errors.New("not a reference case")
 
 // A Case is a problem with Kaldi's answer.
 type Case struct {
@@ -65,11 +65,11 @@ func Load(folder fs.FS, name string) (*Case, error) {
 	defer f.Close()
 	text, err := fileio.ReadAll(f, "case.json", fileio.MaxText)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+		return nil, fmt.Errorf("%w: %s: %w", errCase, name, err)
 	}
 	var h header
 	if err := json.Unmarshal(text, &h); err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCase, path.Join(name, "case.json"), err)
+		return nil, fmt.Errorf("%w: %s: %w", errCase, path.Join(name, "case.json"), err)
 	}
 	c.family, c.Backward = h.Family, h.Backward
 	c.unoptimized, c.optimized = h.Kaldi.Unoptimized, h.Kaldi.Optimized
@@ -96,7 +96,7 @@ func (c *Case) readMatrices(folder fs.FS) error {
 		cols := c.Net.OutputDim(c.Net.NodeIndex(spec.Name))
 		if err == nil && (m.Rows != len(spec.Indexes) || m.Cols != cols) {
 			err = fmt.Errorf("%w: %s/%s_%s.mat is %d×%d, the request says %d×%d",
-				ErrCase, c.Name, kind, spec.Name, m.Rows, m.Cols, len(spec.Indexes), cols)
+				errCase, c.Name, kind, spec.Name, m.Rows, m.Cols, len(spec.Indexes), cols)
 		}
 		if err != nil {
 			errs = multierror.Append(errs, err)
@@ -125,7 +125,7 @@ func (c *Case) readMatrices(folder fs.FS) error {
 func open(folder fs.FS, name, file string) (fs.File, error) {
 	f, err := folder.Open(file)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %s: %w", ErrCase, name, err)
+		return nil, fmt.Errorf("%w: %s: %w", errCase, name, err)
 	}
 	return f, nil
 }
@@ -171,7 +171,7 @@ func Find(root fs.FS, dir string) ([]string, error) {
 		}
 	}
 	if found == nil {
-		return nil, fmt.Errorf("%w: there is no case.json", ErrCase)
+		return nil, fmt.Errorf("%w: there is no case.json", errCase)
 	}
 	return found, nil
 }

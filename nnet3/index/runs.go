@@ -9,8 +9,8 @@ import (
 	"github.com/nnopt/nnopt/internal/fileio"
 )
 
-// ErrRuns is wrapped by the errors of [ParseRuns].
-var ErrRuns = errors.New("bad list of numbers")
+// errRuns is wrapped by the errors of [ParseRuns].
+var errRuns = errors.New("bad list of numbers")
 
 // maxRun is the most tuples in a run, so that a short text can't be a very long list.
 const maxRun = 1 << 12
@@ -124,7 +124,7 @@ func repeats(k, i, n, length int, at func(i, j int) int32) int {
 
 // ParseRuns reads what [AppendRuns] writes, and calls add for every tuple, which is valid during
 // the call. The last of the k numbers may be missing down to least of them; they are 0 then. It
-// ends at the first error of add. The error wraps ErrRuns if the text is no list.
+// ends at the first error of add. The error wraps errRuns if the text is no list.
 func ParseRuns(text string, least, k int, add func(tuple []int32) error) error {
 	r := &runText{least: least, first: make([]int64, k), step: make([]int64, k), move: make([]int64, k)}
 	tuple := make([]int32, k)
@@ -132,7 +132,7 @@ func ParseRuns(text string, least, k int, add func(tuple []int32) error) error {
 		var run string
 		run, rest, _ = strings.Cut(rest, " ")
 		if err := r.parse(run); err != nil {
-			return fmt.Errorf("%w: %w", ErrRuns, err)
+			return fmt.Errorf("%w: %w", errRuns, err)
 		}
 		for m := range r.times {
 			for i := range r.length {

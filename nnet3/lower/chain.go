@@ -44,7 +44,7 @@ func LowerChain(c *computation.Computation, net Network) (*Chain, error) {
 		ch.Programs = append(ch.Programs, p)
 	}
 	if loop == 0 && len(ch.Programs[len(segments)-1].carriedOut()) > 0 {
-		return nil, fmt.Errorf("%w: the loop uses matrices that nothing makes before it", ErrUnsupported)
+		return nil, fmt.Errorf("%w: the loop uses matrices that nothing makes before it", errUnsupported)
 	}
 	return ch, nil
 }
@@ -72,7 +72,7 @@ func cutSegments(c *computation.Computation) (segments []segment, loop int, err 
 			backward = true
 		case cmd.Type == computation.GotoLabel:
 			if i+1 != n || cmd.Target() < 0 || int(cmd.Target()) >= i || c.Commands[cmd.Target()].Type != computation.NoOperationLabel {
-				return nil, 0, fmt.Errorf("%w: command %d is a jump from elsewhere than the end, or not to a label", ErrUnsupported, i)
+				return nil, 0, fmt.Errorf("%w: command %d is a jump from elsewhere than the end, or not to a label", errUnsupported, i)
 			}
 			label, n = int(cmd.Target()), i
 		}
@@ -83,7 +83,7 @@ func cutSegments(c *computation.Computation) (segments []segment, loop int, err 
 	// A backward part reads values of the forward part across all markers between them, and a
 	// program's ports would have to carry all of them.
 	if backward {
-		return nil, 0, fmt.Errorf("%w: a backward part among several segments", ErrUnsupported)
+		return nil, 0, fmt.Errorf("%w: a backward part among several segments", errUnsupported)
 	}
 	loop, first := -1, 0
 	for i := range n {

@@ -11,9 +11,9 @@ import (
 	"github.com/nnopt/nnopt/nnet3/computation"
 )
 
-// ErrUnsupported is the error of Lower for a computation of several segments, which LowerChain
+// errUnsupported is the error of Lower for a computation of several segments, which LowerChain
 // takes, and of both for one with a backward part among several segments.
-var ErrUnsupported = errors.New("lower: the computation has no form as values")
+var errUnsupported = errors.New("lower: the computation has no form as values")
 
 // Program is a computation, or a segment of one, as values: a graph, and the meaning of its inputs
 // and outputs to the caller of the computation. It is a feature of its graph (see ProgramOf).
@@ -199,11 +199,11 @@ func (l *lowering) command(cmd *computation.Command) error {
 		l.prog.Outputs = append(l.prog.Outputs, Port{Node: cmd.Node(), Component: -1, At: l.at})
 	case computation.NoOperationMarker:
 		if int(l.prog.Marker) != l.prog.numCommands {
-			return fmt.Errorf("%w: a second %v", ErrUnsupported, cmd.Type)
+			return fmt.Errorf("%w: a second %v", errUnsupported, cmd.Type)
 		}
 		l.prog.Marker = l.at
 	case computation.NoOperationLabel, computation.GotoLabel:
-		return fmt.Errorf("%w: a loop", ErrUnsupported)
+		return fmt.Errorf("%w: a loop", errUnsupported)
 	case computation.NoOperation, computation.NoOperationPermanent, computation.CompressMatrix, computation.DecompressMatrix:
 	default:
 		return l.move(cmd)
@@ -230,7 +230,7 @@ func (l *lowering) weigh(cmd *computation.Command, inPlace component.Properties,
 // move lowers the commands that copy and add.
 func (l *lowering) move(cmd *computation.Command) error {
 	if cmd.Type < computation.MatrixCopy || cmd.Type > computation.AddRowRanges {
-		return fmt.Errorf("%w: command type %d", ErrUnsupported, cmd.Type)
+		return fmt.Errorf("%w: command type %d", errUnsupported, cmd.Type)
 	}
 	c := l.c
 	m, r := l.view(cmd.View())

@@ -16,9 +16,9 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// ErrNoRows is the error of limit_derivative_times for a computation that does not say what its
+// errNoRows is the error of limit_derivative_times for a computation that does not say what its
 // rows stand for.
-var ErrNoRows = errors.New("nnet3pass: limiting the times of derivatives takes a computation with debug information (compile.Options.DebugInfo)")
+var errNoRows = errors.New("nnet3pass: limiting the times of derivatives takes a computation with debug information (compile.Options.DebugInfo)")
 
 // derivTimes is the interval of times in which derivatives are propagated back, ends included.
 type derivTimes struct {
@@ -243,7 +243,7 @@ func (l *derivLimiter) apply(a *fgraph.Apply) error {
 		return l.propagate(a, op)
 	case lower.Backprop:
 		if !l.prog.HasRows() {
-			return ErrNoRows
+			return errNoRows
 		}
 		out, in := l.prog.DerivRows(a)
 		if out == nil {

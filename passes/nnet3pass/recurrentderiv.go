@@ -12,13 +12,13 @@ import (
 	"github.com/nnopt/nnopt/rewrite"
 )
 
-// SplitRecurrentDerivative is SplitRecurrentAffine for the backward pass. A step before it needs
+// splitRecurrentDerivative is SplitRecurrentAffine for the backward pass. A step before it needs
 // the derivative of what is recurrent in the input of an affine component. The derivative of the
 // rest goes to the layer below, for all steps together, and one product computes it for all steps.
 // Each element is the same sum as before, so the bits stay the same.
 //
 // Components with fewer than least parameters in the part of the layer below are left alone.
-func SplitRecurrentDerivative(least int) rewrite.GraphRewriter {
+func splitRecurrentDerivative(least int) rewrite.GraphRewriter {
 	return rewrite.Global{
 		Name: "split_recurrent_derivative",
 		Doc:  "what a layer below gets of the derivatives of a recurrent affine is computed for all steps in one product: affine*(dy_t) → (affine'*(dy)_t, affine''*(dy_t))",

@@ -113,7 +113,7 @@ func Passes() []rewrite.GraphRewriter {
 	return append([]rewrite.GraphRewriter{
 		newLimitDerivativeTimes(allDerivTimes), consolidateModelUpdate(),
 		rewrite.In2Out("local_multiply_out", multiplyOut()), SplitRecurrentAffine(leastSplit),
-		SplitRecurrentDerivative(leastSplit),
+		splitRecurrentDerivative(leastSplit),
 		trimInputs(), spliceForIntegers(), quantizeTo8(), quantizeTo16(), boundQuantizationError(defaultBound, noise.NewKnown()), limitQuantizationError(0), propagateInPlace(), backpropInPlace(),
 		planStorage(),
 	}, storagePasses()...)

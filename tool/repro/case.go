@@ -90,8 +90,8 @@ func (f Failure) String() string {
 	return fmt.Sprintf("%s in %v", f.Kind, fgraph.Reason{Pass: f.Pass, Rule: f.Rule})
 }
 
-// Classify returns the failure that an error of an optimizer, or of running what it made, is.
-func Classify(err error) Failure {
+// classify returns the failure that an error of an optimizer, or of running what it made, is.
+func classify(err error) Failure {
 	f := Failure{Kind: Run, Err: err}
 	var at *rewrite.Error
 	if !errors.As(err, &at) {

@@ -173,7 +173,7 @@ func (r *runner) run(ctx context.Context) (Failure, error) {
 	}
 	// The right values are computed only after the optimizer has succeeded, and once: they don't
 	// depend on what a bisection allows.
-	f := Classify(r.rewrite(ctx, g))
+	f := classify(r.rewrite(ctx, g))
 	if ctx.Err() != nil {
 		return Failure{}, context.Cause(ctx)
 	}
@@ -190,7 +190,7 @@ func (r *runner) run(ctx context.Context) (Failure, error) {
 	if ctx.Err() != nil {
 		return Failure{}, context.Cause(ctx)
 	}
-	if f = Classify(err); f.Kind != None {
+	if f = classify(err); f.Kind != None {
 		return f, nil
 	}
 	what, accepted, err := r.judge(ctx, got)

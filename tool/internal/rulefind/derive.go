@@ -241,19 +241,3 @@ func independent[T any](ctx context.Context, s *search, known []rewrite.NodeRewr
 	}
 	return list, nil
 }
-
-// Follow reports which pairs of variables are equal by rules, read in both directions.
-func Follow(ctx context.Context, d rulecheck.Domain, rules []pattern.Rule, pairs [][2]*fgraph.Variable) ([]bool, error) {
-	list := make([]rewrite.NodeRewriter, len(rules))
-	for i, r := range rules {
-		var err error
-		if list[i], err = compiled(d, r); err != nil {
-			return nil, err
-		}
-	}
-	t, err := newTheory(d, onePair, compatible(list))
-	if err != nil {
-		return nil, err
-	}
-	return t.alone(ctx, pairs)
-}

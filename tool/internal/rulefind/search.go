@@ -78,9 +78,6 @@ type Found struct {
 	theorem
 }
 
-// Sides returns both sides of an instance of the rule, over inputs.
-func (f *Found) Sides() [2]*fgraph.Variable { return f.sides }
-
 // saves returns what a rule saves wherever it occurs.
 func (f *Found) saves() float64 { return float64(max(f.Occurs, 1)) * (f.Before - f.After) }
 

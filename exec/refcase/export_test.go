@@ -1,0 +1,3 @@
+package refcase
+
+var ErrCase = errCase

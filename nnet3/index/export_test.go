@@ -1,0 +1,3 @@
+package index
+
+var ErrRuns = errRuns

@@ -1,0 +1,3 @@
+package lower
+
+var ErrUnsupported = errUnsupported

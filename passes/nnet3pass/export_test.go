@@ -1,0 +1,6 @@
+package nnet3pass
+
+var (
+	ErrNoRows                = errNoRows
+	SplitRecurrentDerivative = splitRecurrentDerivative
+)

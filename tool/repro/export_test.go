@@ -1,0 +1,3 @@
+package repro
+
+var Classify = classify
