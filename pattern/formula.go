@@ -51,12 +51,6 @@ func wholePower(x, y float64) (float64, bool) {
 	return z, true
 }
 
-// compute computes the formula from the values of its names, which are given by number. It reports
-// false if one is unknown.
-func (f *calculation) compute(of func(name int) (float64, bool)) (float64, bool) {
-	return f.eval(f.root, of)
-}
-
 // parseFormula reads a formula. It nests at most maxDepth deep.
 func parseFormula(text string) (*calculation, error) {
 	p := formulaParser{text: text}
@@ -162,6 +156,8 @@ func (p *formulaParser) atom(depth int) (*formula, error) {
 	return &formula{op: 'n', value: v}, nil
 }
 
+// eval computes a part of the formula from the values of its names, which are given by number. It reports
+// false if one is unknown.
 func (f *calculation) eval(part *formula, of func(name int) (float64, bool)) (float64, bool) {
 	switch part.op {
 	case 'n':

@@ -389,7 +389,7 @@ func (s *search) repeated(n *node) (part *node, times int, err error) {
 // compute returns the constant of a formula.
 func (s *search) compute(n *node, like *fgraph.Variable) (*fgraph.Variable, error) {
 	var unknown string
-	value, ok := n.calc.compute(func(name int) (float64, bool) {
+	value, ok := n.calc.eval(n.calc.root, func(name int) (float64, bool) {
 		x, ok := s.m.numberer.Number(s.b.vars[n.order[name]])
 		if !ok {
 			unknown = n.calc.names[name]

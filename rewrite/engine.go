@@ -57,7 +57,7 @@ func newEngine(ctx context.Context, pass string, set *ruleSet, rules []NodeRewri
 	e.asker = newAsker(set, e.opts, g, false)
 	e.rules = e.asker.memory.rules
 	if rec.Enabled() {
-		e.tally, e.counters = newTally(set), make([][]profile.Counter, len(rules))
+		e.tally, e.counters = tally{make([]int, len(set.lists)), make(map[stop]int)}, make([][]profile.Counter, len(rules))
 	}
 	if err := g.Attach(&e.changes); err != nil {
 		e.watch.end(g)

@@ -12,10 +12,6 @@ type tally struct {
 // stop is a rule with which visits ended, so that the rules after it in the list were not asked.
 type stop struct{ list, rule int }
 
-func newTally(set *ruleSet) tally {
-	return tally{make([]int, len(set.lists)), make(map[stop]int)}
-}
-
 func (t *tally) visit(l *ruleList) {
 	if t.visits != nil {
 		t.visits[l.at]++

@@ -47,12 +47,8 @@ type entry struct {
 
 // get returns the program for a shape. It keeps failures, too: the next utterance would fail in the
 // same way. But if a program was given up because its maker's context was done, the next caller
-// makes it.
-func (p *programs) get(ctx context.Context, s shape) (*exec.Program, error) {
-	return p.find(ctx, s, false)
-}
-
-func (p *programs) find(ctx context.Context, s shape, early bool) (*exec.Program, error) {
+// makes it. early says that ensure asks.
+func (p *programs) get(ctx context.Context, s shape, early bool) (*exec.Program, error) {
 	for {
 		e, mine := p.entry(s, early)
 		if mine {
@@ -73,7 +69,7 @@ func (p *programs) find(ctx context.Context, s shape, early bool) (*exec.Program
 // ensure makes the program for a shape, or returns why it can't be made. Who then gets the program
 // does not count as a hit.
 func (p *programs) ensure(ctx context.Context, s shape) error {
-	_, err := p.find(ctx, s, true)
+	_, err := p.get(ctx, s, true)
 	return err
 }
 

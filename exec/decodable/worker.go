@@ -183,7 +183,7 @@ func (w *worker) score(ctx context.Context, u *Utterance, b batch, out kernel.Ma
 
 // computer returns the program for chunks of a shape, and a computer for it.
 func (w *worker) computer(ctx context.Context, s shape) (*exec.Program, *exec.Computer, error) {
-	p, err := w.s.programs.get(ctx, s)
+	p, err := w.s.programs.get(ctx, s, false)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -141,7 +141,7 @@ func newLowering(ctx context.Context, o Options) *lowering {
 	l := &lowering{ctx: ctx, options: o, strings: newStrings(), values: interp.New(ctx), constants: make(map[*ir.Value]*value), demanded: make(map[*fgraph.Variable]bool),
 		divided: make(map[*fgraph.FunctionGraph]*ir.Region), decided: make(map[*fgraph.Apply]bool)}
 	if o.AnySizes {
-		l.open = newOpenSizes()
+		l.open = &openSizes{make(map[string]variable), make(map[string]variable), make(map[variable][]ir.Dim)}
 	}
 	return l
 }

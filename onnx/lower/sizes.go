@@ -27,10 +27,6 @@ type openSizes struct {
 	dims    map[variable][]ir.Dim
 }
 
-func newOpenSizes() *openSizes {
-	return &openSizes{make(map[string]variable), make(map[string]variable), make(map[variable][]ir.Dim)}
-}
-
 // size returns a dim as an integer scalar: a constant, or computed from sizes of inputs. ok is false if it has a
 // symbol that nothing has defined yet.
 func (s *openSizes) size(d ir.Dim) (variable, bool) {

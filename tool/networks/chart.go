@@ -2,6 +2,7 @@ package networks
 
 import (
 	"fmt"
+	"html"
 	"io"
 	"math"
 	"slices"
@@ -36,7 +37,7 @@ text { fill: #2a2f36 } .faint { fill: #6b7480 } .axis { stroke: #9aa4b0; fill: n
 		fmt.Fprintf(&s, "<rect class=\"%s\" x=\"%d\" y=\"45\" width=\"11\" height=\"11\"/><text x=\"%d\" y=\"55\">%s</text>\n", class, x, x+17, text)
 	}
 	legend(40, "before", fmt.Sprintf("as compiled: %s commands, peak %s", display.Thousands(a.Commands), display.Bytes(a.MaxMemoryBytes)))
-	legend(460, "after", fmt.Sprintf("optimized (%s): %s commands, peak %s", xmlText(query), display.Thousands(b.Commands), display.Bytes(b.MaxMemoryBytes)))
+	legend(460, "after", fmt.Sprintf("optimized (%s): %s commands, peak %s", html.EscapeString(query), display.Thousands(b.Commands), display.Bytes(b.MaxMemoryBytes)))
 	area(&s, 40, "before", slices.Collect(before.LiveBytes()), a.Commands, a.MaxMemoryBytes)
 	area(&s, 40, "after", slices.Collect(after.LiveBytes()), a.Commands, a.MaxMemoryBytes)
 	axes(&s, 40, a.Commands, a.MaxMemoryBytes, "both, on one scale")
@@ -74,9 +75,4 @@ func axes(s *strings.Builder, left, commands int, most int64, caption string) {
 	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\">0</text>\n", left, panelBottom+17)
 	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\" text-anchor=\"end\">command %s</text>\n", left+panelWidth, panelBottom+17, display.Thousands(commands))
 	fmt.Fprintf(s, "<text class=\"faint\" x=\"%d\" y=\"%d\" text-anchor=\"middle\">%s</text>\n", left+panelWidth/2, panelBottom+38, caption)
-}
-
-// xmlText escapes text for XML.
-func xmlText(s string) string {
-	return strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", `"`, "&quot;").Replace(s)
 }

@@ -40,11 +40,6 @@ const (
 // aNetwork is what a network is called in errors.
 const aNetwork = "a network"
 
-// networkOnly returns the flags that have a meaning for networks alone.
-func networkOnly() []string {
-	return append([]string{"request", "srand"}, chunkFlags...)
-}
-
 // isFile reports whether an argument is a file, which a directory that is named like a variable is
 // not, or standard input.
 func isFile(arg string) bool {
@@ -75,7 +70,7 @@ func Dialect(options Options) *tool.Dialect {
 		Subjects: func(flags *tool.SubjectFlags, fs *flag.FlagSet) *tool.Source {
 			f := &networkFlags{Options: o, passes: flags.Passes, watch: flags.Watch}
 			f.declareRequest(fs)
-			return &tool.Source{What: aNetwork, Flags: networkOnly(), Claims: isFile, Open: f.subject, Record: f.record, Profile: f.profile, Tune: f.tune}
+			return &tool.Source{What: aNetwork, Flags: append([]string{"request", "srand"}, chunkFlags...), Claims: isFile, Open: f.subject, Record: f.record, Profile: f.profile, Tune: f.tune}
 		},
 		Open: func(c *tool.Console, name string, head *graphfile.File) (repro.World, error) {
 			nn, err := o.networkOf(c, name, head)

@@ -1,6 +1,7 @@
 package view
 
 import (
+	"github.com/nnopt/nnopt/fgraph"
 	"github.com/nnopt/nnopt/internal/lists"
 	"github.com/nnopt/nnopt/optdb"
 	"github.com/nnopt/nnopt/profile"
@@ -9,7 +10,7 @@ import (
 // Recording returns what was recorded of a run of opt. record is the profile of the run. code is
 // nil unless the graph is made of code.
 func (r *Recorder) Recording(opt *optdb.Optimizer, record *profile.Record, code *Code) *Recording {
-	b := &builder{Recorder: r, describer: newDescriber()}
+	b := &builder{Recorder: r, describer: &describer{ops: make(map[uint64][]*opText), types: make(map[fgraph.Type]typeText)}}
 	b.out = &Recording{Format: Format, Version: Version, Kind: KindExpression, Query: opt.Query().String(), Passes: []passEntry{}}
 	b.renumber()
 	b.values()

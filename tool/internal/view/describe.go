@@ -53,10 +53,6 @@ type typeText struct {
 	bytes int64
 }
 
-func newDescriber() *describer {
-	return &describer{ops: make(map[uint64][]*opText), types: make(map[fgraph.Type]typeText)}
-}
-
 // op describes an op.
 func (d *describer) op(op fgraph.Op) *opText {
 	// A network has thousands of applies with a few hundred different ops. Ops need not be
