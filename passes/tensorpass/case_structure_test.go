@@ -58,6 +58,15 @@ func TestCase74Shapes(t *testing.T) {
 	}
 }
 
+// A vector has only one shape, but not any: its size is checked, and may be what is left.
+func TestReshapedVector(t *testing.T) {
+	turns(t, unfused,
+		turn{"x.reshape(-1)", "x"}, turn{"x.reshape(x.shape[0])", "x"}, turn{"x.reshape(4)", "SpecifyShape{[4]}(x)"},
+		turn{"x.reshape(i.shape[0])", "SpecifyShape{[_]}(x, Shape_i{0}(i))"},
+		turn{"x.reshape(i[0])", "SpecifyShape{[_]}(x, switch(eq(-1, *1 -> Subtensor{0}(i)), Shape_i{0}(x), *1))"},
+	)
+}
+
 // TestCase75ConstantFolding: constants are computed, but those that would overflow not before
 // stabilize, and large ones never, unless they are weights of half floats.
 func TestCase75ConstantFolding(t *testing.T) {

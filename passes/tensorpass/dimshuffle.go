@@ -177,9 +177,7 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 	if !n.Out().Type().Accepts(x.Type()) {
 		return c.Miss("the argument is a %v, the result a %v", x.Type(), n.Out().Type()), nil
 	}
-	if typeOf(x).NDim() == 1 {
-		return rewrite.Replace(x), nil // a vector has only one shape
-	} else if a, _, ok := owner[tensor.ShapeOp](shape); ok && a.Inputs()[0] == x {
+	if a, _, ok := owner[tensor.ShapeOp](shape); ok && a.Inputs()[0] == x {
 		return rewrite.Replace(x), nil
 	}
 	dims, ok := tensor.ElementsOf(shape)
@@ -196,7 +194,7 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 		}
 		unknown++
 		if n, ok := intOf(size); !ok || n != -1 {
-			sizes[d] = size
+			sizes[d] = orRest(s.Dim(x, d), size)
 		} else {
 			maybeEmpty = false // the size would not be known, and reshaping fails
 		}
@@ -205,6 +203,14 @@ func uselessReshape(c *rewrite.Context, n *apply) (result, error) {
 		return c.Miss("%d sizes are not known to be the same", unknown), nil
 	}
 	return attempt(c, n, func() *variable { return tensor.SpecifySizes(x, sizes...) })
+}
+
+// orRest returns what a size has to be, given what is left for it: it may stand for that, as -1.
+func orRest(rest, size *variable) *variable {
+	if tensor.Nonnegative(size) {
+		return size
+	}
+	return tensor.Map(array.Switch, tensor.Map(array.Eq, size, tensor.Int(-1)), rest, size)
 }
 
 // reshapeToDimShuffle also checks a size, where that is all that is left to do.
@@ -238,7 +244,7 @@ func reshapeToDimShuffle(c *rewrite.Context, n *apply) (result, error) {
 		}
 		unequal++
 		if n, constant := intOf(size); ok && !(constant && n == -1) {
-			sizes[from[k]] = size
+			sizes[from[k]] = orRest(s.Dim(x, from[k]), size)
 		}
 	}
 	if unequal > 1 || unequal == 1 && maybeEmpty {

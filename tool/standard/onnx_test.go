@@ -124,7 +124,10 @@ func TestInfoONNX(t *testing.T) {
 func TestInfoONNXGaps(t *testing.T) {
 	t.Parallel()
 	name := filepath.Join(t.TempDir(), "m.onnx")
-	m := &onnx.Model{Graph: &onnx.Graph{Nodes: []*onnx.Node{{Op: "Relu"}, {Op: "ImageDecoder", Name: "again"}, {Op: "Mine", Domain: "com.example"}}}}
+	x := []string{"x"}
+	m := &onnx.Model{Graph: &onnx.Graph{Inputs: []*onnx.ValueInfo{{Name: "x"}}, Nodes: []*onnx.Node{
+		{Op: "Relu", Inputs: x}, {Op: "ImageDecoder", Name: "again", Inputs: x}, {Op: "Mine", Domain: "com.example", Inputs: x},
+	}}}
 	if err := m.WriteFile(t.Context(), name); err != nil {
 		t.Fatal(err)
 	}
