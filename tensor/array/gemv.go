@@ -113,6 +113,9 @@ func gemv[T float](alpha T, a, x *Array, beta T, y *Array) {
 	}
 }
 
+// columnStrip is how many float32s of a result stay in the first-level cache while columns are added to them.
+const columnStrip = 2 << 10
+
 func gemvColumns[T float](alpha T, a, x *Array, beta T, y *Array) {
 	// Columns are added one after the other, four at a time, so that y is read and written a
 	// quarter as often. Each element still gets its terms in order.
@@ -127,6 +130,16 @@ func gemvColumns[T float](alpha T, a, x *Array, beta T, y *Array) {
 	}
 	column := func(j int) ([]T, T) {
 		return da[a.offset+j*a.strides[1]:][:a.shape[0]], alpha * dx[x.offset+j*x.strides[0]]
+	}
+	if dy, ok := any(dy).([]float32); ok && y.strides[0] == 1 {
+		for lo := 0; lo < y.shape[0]; lo += columnStrip {
+			next := min(lo+columnStrip, y.shape[0])
+			for j := range x.shape[0] {
+				col, v := column(j)
+				kernel.AddVec(dy[y.offset+lo:y.offset+next], float32(v), any(col).([]float32)[lo:next])
+			}
+		}
+		return
 	}
 	j := 0
 	for ; j+4 <= x.shape[0]; j += 4 {

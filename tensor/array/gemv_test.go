@@ -3,6 +3,7 @@ package array_test
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"testing"
 
 	"github.com/nnopt/nnopt/tensor/array"
@@ -113,6 +114,27 @@ func TestGemvGer(t *testing.T) {
 					}
 				}
 			}
+		}
+	}
+}
+
+// TestGemvColumns: columns that are added in strips give the bits of those that are added element by element.
+func TestGemvColumns(t *testing.T) {
+	r := rand.New(rand.NewPCG(1, 2))
+	const m, n = 5000, 7
+	a, x := randomArray(r, array.Float32, n, m).Transpose(1, 0), randomArray(r, array.Float32, n)
+	dense, column := randomArray(r, array.Float32, m), array.New(array.Float32, 2*m)
+	column.RangeTo(column, array.Range{Step: 2, Count: m})
+	array.CopyTo(column, dense)
+	var ws array.Workspace
+	for _, y := range []*array.Array{dense, column} {
+		if err := ws.Gemv(1.5, a, x, -0.5, y, false); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for i := range m {
+		if dense.Float(i) != column.Float(i) {
+			t.Fatalf("element %d is %v, want %v", i, dense.Float(i), column.Float(i))
 		}
 	}
 }
