@@ -58,6 +58,11 @@ var entries = map[string]func(a *arena, rows, cols int){
 	},
 	"ReLUVec":         func(a *arena, rows, cols int) { ReLUVec(a.out(cols), a.in(cols)) },
 	"LogSoftmax":      onto2(LogSoftmax),
+	"LogSoftmaxRows": func(a *arena, rows, cols int) {
+		if cols > 0 {
+			LogSoftmaxRows(a.out(rows*cols), a.in(rows*cols), cols)
+		}
+	},
 	"ReLUDerivVec":    func(a *arena, rows, cols int) { ReLUDerivVec(a.out(cols), a.in(cols), a.in(cols)) },
 	"LogSoftmaxDeriv": onto3(LogSoftmaxDeriv),
 	"SoftmaxDeriv":    onto3(SoftmaxDeriv),

@@ -138,16 +138,34 @@ const fewClasses = 128
 // element.
 func LogSoftmax(dst, src Matrix) {
 	MapRows(dst, src, func(d, s []float32) {
-		m := maxVec(s)
-		var sum float64
 		if len(s) <= fewClasses {
-			sum = expSumInOrder(s, m)
+			logSoftmaxRow(d, s, expSumInOrder)
 		} else {
-			sum = expSum(s, m)
+			logSoftmaxRow(d, s, expSum)
 		}
-		addNumber(d, s, -m)
-		addNumber(d, d, -float32(elementary.Log(sum)))
 	})
+}
+
+// LogSoftmaxRows is LogSoftmax for rows of n elements, one behind the other. If one of them is NaN, all of its row become that.
+func LogSoftmaxRows(dst, src []float32, n int) {
+	dst = head(dst, len(src))
+	if len(src) == 0 {
+		return
+	}
+	if n <= 0 || len(src)%n != 0 {
+		panic(errShape)
+	}
+	for ; len(src) > 0; dst, src = dst[n:], src[n:] {
+		logSoftmaxRow(dst[:n], src[:n], expSum)
+	}
+}
+
+// logSoftmaxRow computes a row. Neither of the two numbers that are added at the end is above 0, so no digits are lost.
+func logSoftmaxRow(d, s []float32, sum func(x []float32, shift float32) float64) {
+	m := maxVec(s)
+	log := elementary.Log(sum(s, m)) // before d, which may be s
+	addNumber(d, s, -m)
+	addNumber(d, d, -float32(log))
 }
 
 // expSumInOrder returns the sum of exp(x-shift) in single precision.

@@ -30,3 +30,30 @@ func TestSoftmaxShortRows(t *testing.T) {
 		}
 	}
 }
+
+// Logarithms of softmaxes of rows are within three units in the last place, with all kernels.
+func TestLogSoftmaxRows(t *testing.T) {
+	r := rand.New(rand.NewPCG(7, 8))
+	for _, n := range []int{1, 7, 16, 17, 100, 1000} {
+		x, dst := make([]float32, 3*n), make([]float32, 3*n)
+		for i := range x {
+			x[i] = float32(r.NormFloat64()*5) + float32(500*(i/n))
+		}
+		LogSoftmaxRows(dst, x, n)
+		for i, got := range dst {
+			row, sum, most := x[i/n*n:][:n], 0.0, float64(slices.Max(x[i/n*n:][:n]))
+			for _, v := range row {
+				sum += math.Exp(float64(v) - most)
+			}
+			want := float64(x[i]) - most - math.Log(sum)
+			if math.Abs(float64(got)-want) > 3*math.Abs(want)*0x1p-23 {
+				t.Fatalf("element %d of rows of %d is %v, want %v", i, n, got, want)
+			}
+		}
+		x[0], x[n] = float32(math.NaN()), float32(math.Inf(-1))
+		LogSoftmaxRows(x, x, n)
+		if x[n-1] == x[n-1] || n > 1 && (!math.IsInf(float64(x[n]), -1) || x[n+1] != x[n+1]) {
+			t.Fatalf("rows of %d with NaN and -Inf became %v", n, x[:2*n])
+		}
+	}
+}

@@ -20,25 +20,23 @@ const softened = 1500
 
 func softmaxOf(dst, src, _ *Array, logarithm bool) {
 	n := src.shape[src.ndim-1]
-	direct := dst.dtype == Float32 && !logarithm
-	if dst != src && !(direct && src.Contiguous()) {
+	if dst != src && !(dst.dtype == Float32 && src.Contiguous()) {
 		CopyTo(dst, src)
 		src = dst
 	}
 	switch {
-	case direct:
-		// Only the sum needs double precision. Without it, rows take a quarter of the
-		// time.
-		kernel.SoftmaxRows(Slice[float32](dst), Slice[float32](src), n, 0)
 	case dst.dtype == Float64:
 		softmaxRows(Slice[float64](dst), n, logarithm)
+	// Only sums need double precision. Without it, rows take a quarter of the time.
+	case logarithm:
+		kernel.LogSoftmaxRows(Slice[float32](dst), Slice[float32](src), n)
 	default:
-		softmaxRows(Slice[float32](dst), n, logarithm)
+		kernel.SoftmaxRows(Slice[float32](dst), Slice[float32](src), n, 0)
 	}
 }
 
-// softmaxRows works on rows of n elements in place, in double precision.
-func softmaxRows[T float](data []T, n int, logarithm bool) {
+// softmaxRows works on rows of n elements in place.
+func softmaxRows(data []float64, n int, logarithm bool) {
 	buf := wideBlocks.Get().(*[blockSize]float64)
 	defer wideBlocks.Put(buf)
 	for ; len(data) > 0; data = data[n:] {
@@ -47,19 +45,19 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 		// of the quotient.
 		most := math.Inf(-1)
 		for _, v := range row {
-			most = max(most, float64(v)) // NaN stays
+			most = max(most, v) // NaN stays
 		}
 		sum := 0.0
 		for rest := row; len(rest) > 0; {
 			e := buf[:min(len(rest), blockSize)]
 			for j := range e {
-				e[j] = float64(rest[j]) - most
+				e[j] = rest[j] - most
 			}
 			expBlock(e, e, nil)
 			for j, v := range e {
 				sum += v
 				if !logarithm {
-					rest[j] = T(v)
+					rest[j] = v
 				}
 			}
 			rest = rest[len(e):]
@@ -67,9 +65,9 @@ func softmaxRows[T float](data []T, n int, logarithm bool) {
 		log := elementary.Log(sum) // most + log may round to most
 		for j, v := range row {
 			if logarithm {
-				row[j] = T(float64(v) - most - log)
+				row[j] = v - most - log
 			} else {
-				row[j] = T(float64(v) / sum)
+				row[j] = v / sum
 			}
 		}
 	}
