@@ -56,8 +56,8 @@ var entries = map[string]func(a *arena, rows, cols int){
 	"StandardizeDeriv": func(a *arena, rows, cols int) {
 		standardizeDeriv(a.to(rows, cols), a.from(rows, cols), a.from(rows, cols), a.in(cols), a.in(cols), a.in(cols))
 	},
-	"ReLUVec":         func(a *arena, rows, cols int) { ReLUVec(a.out(cols), a.in(cols)) },
-	"LogSoftmax":      onto2(LogSoftmax),
+	"ReLUVec":    func(a *arena, rows, cols int) { ReLUVec(a.out(cols), a.in(cols)) },
+	"LogSoftmax": onto2(LogSoftmax),
 	"LogSoftmaxRows": func(a *arena, rows, cols int) {
 		if cols > 0 {
 			LogSoftmaxRows(a.out(rows*cols), a.in(rows*cols), cols)
