@@ -161,7 +161,7 @@ func planted(t *testing.T, f fault, g *fgraph.FunctionGraph) *repro.Case {
 // TestFaults: every planted fault is found in a graph of a thousand applies, bisected to the
 // rewrite, and reduced to a few applies that fail in the same way when they are read from a file.
 func TestFaults(t *testing.T) {
-	g := large(t, 3, longtest.Of(30, 1000))
+	g := large(t, 6, longtest.Of(30, 1000)) // some have no shapes for a call
 	for _, f := range faults {
 		t.Run(f.name, func(t *testing.T) {
 			testFault(t, f, planted(t, f, g))
