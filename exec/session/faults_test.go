@@ -110,33 +110,6 @@ func TestUnfit(t *testing.T) {
 	}
 }
 
-// TestUnfitConstants: nor does a rule compute what an operator can't have.
-func TestUnfitConstants(t *testing.T) {
-	m := model([]string{"x"}, []string{"y", "z"}, &onnx.Node{Op: "TopK", Inputs: []string{"s", "k"}, Outputs: []string{"y", "z"}})
-	m.Graph.Initializers = []*onnx.Tensor{{Name: "s", DataType: onnx.String, Dims: []int64{2}, Strings: [][]byte{[]byte("a"), []byte("b")}}, {Name: "k", DataType: onnx.Int64, Dims: []int64{1}, Int64s: []int64{1}}}
-	for _, query := range []string{"none", "fast_run"} {
-		if _, err := session.Model(t.Context(), m, session.Options{Optimizer: build(t, query)}, nil); err == nil || !strings.Contains(err.Error(), "elements of type string") {
-			t.Errorf("%s: %v", query, err)
-		}
-	}
-}
-
-// TestSameInitializers: of two initializers with a name the last one counts, as in ONNX Runtime.
-func TestSameInitializers(t *testing.T) {
-	m := model([]string{"x"}, []string{"y"}, &onnx.Node{Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}})
-	for _, v := range []float32{10, 100} {
-		m.Graph.Initializers = append(m.Graph.Initializers, &onnx.Tensor{Name: "w", DataType: onnx.Float, Floats: []float32{v}})
-	}
-	in := map[string]*array.Array{"x": array.Of([]float32{1}, 1)}
-	f, err := session.Model(t.Context(), m, session.Options{}, in)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if out, err := f.Call(t.Context(), in); err != nil || out["y"].Float(0) != 101 {
-		t.Errorf("%v, %v", out["y"], err)
-	}
-}
-
 // TestInputType: an input of other elements than the model declares is at fault, and not what uses it.
 func TestInputType(t *testing.T) {
 	m := model([]string{"x"}, []string{"y"}, &onnx.Node{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}})

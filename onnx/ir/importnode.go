@@ -13,7 +13,7 @@ import (
 // graph imports the initializers and nodes of a graph.
 func (im *importer) graph(g *onnx.Graph, s *scope) {
 	im.declare(g, s)
-	for _, t := range slices.Backward(g.Initializers) { // of two with a name, ONNX Runtime takes the last
+	for _, t := range g.Initializers {
 		if s.vars[t.Name] == nil {
 			s.vars[t.Name] = Constant(NewValue(t, im.Dir), t.Name)
 		}

@@ -281,12 +281,9 @@ func (c *call) checkTypes() {
 	}
 	inputs := make([]*fgraph.Variable, len(c.in))
 	for k, x := range c.in {
-		if x != nil && x.v == nil {
-			return // a sequence
-		}
 		var err error
-		if inputs[k], err = c.standIn(k, x); err != nil { // constant strings are numbers here
-			inputs[k] = fgraph.NewInput(ir.NewType(x.elem, c.dims(x.v)...), "")
+		if inputs[k], err = c.standIn(k, x); err != nil {
+			return
 		}
 	}
 	_, err := c.types().Infer(c.op, inputs)
