@@ -55,61 +55,6 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestUnfit: what an operator can't have is named, whatever the query: no rule stumbles over it, nothing is left out or
-// taken for something else.
-func TestUnfit(t *testing.T) {
-	weights := func(dims ...int64) *onnx.Tensor {
-		n := int64(1)
-		for _, d := range dims {
-			n *= d
-		}
-		return &onnx.Tensor{Name: "w", DataType: onnx.Float, Dims: dims, Floats: make([]float32, n)}
-	}
-	number := func(name string, n int64) *onnx.Attribute {
-		return &onnx.Attribute{Name: name, Type: onnx.AttributeInt, Int: n}
-	}
-	words := func(name string, list ...string) *onnx.Attribute {
-		a := &onnx.Attribute{Name: name, Type: onnx.AttributeStrings}
-		for _, s := range list {
-			a.Strings = append(a.Strings, []byte(s))
-		}
-		return a
-	}
-	x := array.New(array.Float32, 1, 2, 3)
-	for _, c := range []struct {
-		node *onnx.Node
-		w    *onnx.Tensor
-		want string
-	}{
-		{&onnx.Node{Op: "Neg"}, nil, "Neg has 0 inputs"},
-		{&onnx.Node{Op: "Transpose", Inputs: []string{""}}, nil, "Transpose has 0 inputs"},
-		{&onnx.Node{Op: "Gather", Inputs: []string{"x", ""}}, nil, "Gather has 1 inputs"},
-		{&onnx.Node{Op: "Mul", Inputs: []string{"x"}}, nil, "Mul has 1 inputs"},
-		{&onnx.Node{Op: "Abs", Inputs: []string{"x", "x"}}, nil, "Abs has 2 inputs"},
-		{&onnx.Node{Op: "Abs", Inputs: []string{"w"}, Outputs: []string{"y", "z"}}, weights(1), "output 1, z"},
-		{&onnx.Node{Op: "Concat", Inputs: []string{"x", "x"}}, nil, "no axis"},
-		{&onnx.Node{Op: "Conv", Inputs: []string{"x", "w"}, Attributes: []*onnx.Attribute{number("group", 0)}}, weights(1, 2, 3), "0 groups"},
-		{&onnx.Node{Op: "Conv", Inputs: []string{"x", "w"}, Attributes: []*onnx.Attribute{{Name: "kernel_shape", Type: onnx.AttributeInts, Ints: []int64{2}}}}, weights(1, 2, 3), "the sizes 3 and 2 differ"},
-		{&onnx.Node{Op: "SoftmaxCrossEntropyLoss", Inputs: []string{"x", "x"}, Attributes: []*onnx.Attribute{{Name: "reduction", Type: onnx.AttributeString, String: []byte("average")}}}, nil, "one of none mean sum"},
-		{&onnx.Node{Op: "LpNormalization", Inputs: []string{"x"}, Attributes: []*onnx.Attribute{number("p", 3)}}, nil, "p = 3"},
-		{&onnx.Node{Op: "LSTM", Inputs: []string{"x", "w", "w"}, Attributes: []*onnx.Attribute{words("activations", "Tanh")}}, weights(1, 12, 3), "1 activations, and there are 3"},
-	} {
-		if c.node.Outputs == nil {
-			c.node.Outputs = []string{"y"}
-		}
-		m := model([]string{"x"}, c.node.Outputs, c.node)
-		if c.w != nil {
-			m.Graph.Initializers = []*onnx.Tensor{c.w}
-		}
-		for _, query := range []string{"none", "fast_run"} {
-			_, err := session.Model(t.Context(), m, session.Options{Optimizer: build(t, query)}, map[string]*array.Array{"x": x})
-			if err == nil || !strings.Contains(err.Error(), c.want) || strings.Contains(err.Error(), "panic") {
-				t.Errorf("%s, %s: %v lacks %q", c.node.Op, query, err, c.want)
-			}
-		}
-	}
-}
-
 // TestInputType: an input of other elements than the model declares is at fault, and not what uses it.
 func TestInputType(t *testing.T) {
 	m := model([]string{"x"}, []string{"y"}, &onnx.Node{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}})

@@ -101,9 +101,8 @@ func (im *importer) apply(i int, n *onnx.Node, s *scope) ([]*fgraph.Variable, er
 		im.source.latest = min(im.source.latest, op.latest())
 	}
 	types, err := im.Operators.Infer(op, in)
-	if err != nil && s.lenient && !errors.As(err, new(errFew)) {
+	if err != nil && s.lenient {
 		types, err = make([]Type, op.Outputs), nil
-		im.source.nodes[origin].unfit = true
 	}
 	if err != nil {
 		return nil, err

@@ -77,11 +77,6 @@ func (l *Operators) Apply(op *Op, inputs ...*fgraph.Variable) (*fgraph.Apply, er
 	return fgraph.NewApply(op, in, lists.Map(types, func(t Type) fgraph.Type { return t })...), nil
 }
 
-// errFew is the error of an op that lacks inputs, which nobody can compute.
-type errFew struct{ error }
-
-func (e errFew) Unwrap() error { return e.error }
-
 // written returns inputs without those that are left out at the end, where nothing need be written for one.
 func written(in []*fgraph.Variable) []*fgraph.Variable {
 	for len(in) > 0 && (in[len(in)-1] == nil || IsOmitted(in[len(in)-1])) {
@@ -117,11 +112,7 @@ func (l *Operators) Infer(op *Op, inputs []*fgraph.Variable) ([]Type, error) {
 		return c.out, nil
 	}
 	if n := len(inputs) - op.Captures(); n < o.MinInputs || o.MaxInputs >= 0 && n > o.MaxInputs {
-		err := fmt.Errorf("%w: %s has %d inputs", ErrType, op.Name(), n)
-		if n < o.MinInputs {
-			err = errFew{err}
-		}
-		return nil, err
+		return nil, fmt.Errorf("%w: %s has %d inputs", ErrType, op.Name(), n)
 	}
 	if o.Infer == nil && o.Body == nil {
 		return c.out, nil
@@ -150,7 +141,6 @@ var errUnranked = errors.New("the shape of an input is not known")
 
 func (c *Call) infer() error {
 	return guarded(func() {
-		c.checkAttributes()
 		c.checkElements()
 		c.checkLists()
 		if c.operator.Infer != nil {

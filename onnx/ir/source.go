@@ -65,7 +65,6 @@ type imported struct {
 	path   string    // of the graph that it is in: "node 3, If/then_branch/"
 	index  int       // in that graph
 	branch *branchOf // that it is in, nil for none
-	unfit  bool      // its inputs are none that its operator can have, see Options.Lenient
 	// function is what is known of a node of a function, or of one that calls a function, else nil.
 	function *inFunction
 }
@@ -183,13 +182,6 @@ func (s *Source) Where(a *fgraph.Apply) string {
 		return old.where()
 	}
 	return a.Op().(*Op).Name()
-}
-
-// Unfit reports whether the operator of a node of the model can't have its inputs, or not its attributes, see
-// [Options.Lenient].
-func (s *Source) Unfit(a *fgraph.Apply) bool {
-	old := s.origin(a)
-	return old != nil && old.unfit
 }
 
 // Nodes yields the ops that the nodes of the model became and where these are, in order: those that no

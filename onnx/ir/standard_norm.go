@@ -90,12 +90,6 @@ func inferLayerNormalization(c *Call) {
 
 // loss returns the loss of logarithms of probabilities x, [N, C, …], for classes, input 1, [N, …].
 func (b *Builder) loss(x variable) variable {
-	if dims, ranked := b.shape(0); ranked && len(dims) > 1 {
-		items := slices.Delete(slices.Clone(dims), 1, 2)
-		for i, d := range b.sizesOf(1, len(items)) {
-			b.meet(d, items[i])
-		}
-	}
 	classes, elem := b.integers(1), TypeOf(x).Elem()
 	ignored := b.Do("Less", classes, classes) // none is
 	if a := b.Attribute("ignore_index"); a != nil {
@@ -276,7 +270,7 @@ var standardRecurrent = slices.Concat(
 // inferRecurrent: x is [T, N, I], or [N, T, I] with layout 1, and R is [D, gates*H, H]. The results are
 // all states, the last one and, of an LSTM, the last cells.
 func inferRecurrent(c *Call) {
-	elem := c.elemOf(0, 1, 2, 3, 5, 6, 7)
+	elem := c.elemOf(0, 1, 2)
 	x, w, r := c.sizesOf(0, 3), c.sizesOf(1, 3), c.sizesOf(2, 3)
 	directions := Known(1)
 	if c.Op.Text("direction", "forward") == "bidirectional" {

@@ -265,27 +265,3 @@ func truth(v *fgraph.Variable) *fgraph.Variable {
 	}
 	return v
 }
-
-// checkTypes fails if the operator can't have such inputs. When the model was read, their sizes may have been symbols, and
-// types that don't fit were forgiven.
-func (c *call) checkTypes() {
-	if len(c.captured) > 0 || len(c.op.Bodies) > 0 || c.op.Type == "If" {
-		return
-	}
-	known := c.apply != nil && (c.open != nil || !slices.ContainsFunc(c.apply.Inputs(), func(v *fgraph.Variable) bool {
-		_, ok := ir.TypeOf(v).Numbers()
-		return !ok && !ir.IsOmitted(v)
-	}))
-	if known && !(c.source != nil && c.source.Unfit(c.apply)) {
-		return
-	}
-	inputs := make([]*fgraph.Variable, len(c.in))
-	for k, x := range c.in {
-		var err error
-		if inputs[k], err = c.standIn(k, x); err != nil {
-			return
-		}
-	}
-	_, err := c.types().Infer(c.op, inputs)
-	c.failIf(err != nil, "%w", err)
-}

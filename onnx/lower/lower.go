@@ -369,9 +369,6 @@ func (c *call) node() (out []*value, err error) {
 			return c.foreign(o)
 		}
 		if hasBody(c.op) {
-			if err := c.attempt(c.checkTypes); err != nil {
-				return nil, err
-			}
 			return c.expanded()
 		}
 		return nil, noOperator(c.op)
@@ -380,10 +377,7 @@ func (c *call) node() (out []*value, err error) {
 	if c.opset = c.op.Legacy; c.opset == 0 {
 		c.opset = currentOpset
 	}
-	err = c.attempt(func() {
-		c.checkTypes()
-		out = lower(c)
-	})
+	err = c.attempt(func() { out = lower(c) })
 	return out, err
 }
 

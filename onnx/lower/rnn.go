@@ -60,8 +60,11 @@ func (c *call) recurrence(gates int, functions ...string) *recurrence {
 		names = append(names, functions...)
 	}
 	if a := c.attribute("activations"); a != nil {
-		c.failIf(len(a.Strings) != len(names), "%d activations, and there are %d", len(a.Strings), len(names))
-		names = lists.Map(a.Strings, func(s []byte) string { return string(s) })
+		for i, f := range a.Strings {
+			if i < len(names) {
+				names[i] = string(f)
+			}
+		}
 	}
 	r.activate(names)
 	if c.has(4) {
