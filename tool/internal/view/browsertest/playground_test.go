@@ -33,7 +33,7 @@ var playground = sync.OnceValues(func() (string, error) {
 	}
 	file := filepath.Join(dir, "playground.html")
 	cmd := exec.Command("go", "run", "./cmd/playground", "--output", file)
-	cmd.Dir = filepath.Join("..", "..", "..")
+	cmd.Dir = filepath.Join("..", "..", "..", "..")
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return "", fmt.Errorf("%w: %s", err, out)
 	}
